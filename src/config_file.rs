@@ -1,9 +1,10 @@
-//! Lc0's configuration file: a flag on each line, `--threads=2` or `threads=2`. Empty lines and `#` comments
-//! are skipped. `lc0_flags` puts its lines before the command line. `setup --auto` and `benchmark --write`
-//! write lines of ours ([`WritableConfig`]).
+//! Lc0's configuration file: a flag on each line, such as `threads=2`, and `#` comments. `lc0_flags` puts its
+//! lines before the command line. `setup --auto` and `benchmark --write` write lines of ours
+//! ([`WritableConfig`]).
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
@@ -17,7 +18,7 @@ use zeitnot_lab::rows::replace;
 /// Looked for beside the program, in this order.
 const CONFIG_FILES: [&str; 2] = ["zeitnot.config", "lc0.config"];
 
-/// Relative paths are first looked up beside the configuration, because a GUI may start the engine anywhere.
+/// First looked up beside the configuration, because a GUI may start the engine anywhere.
 const FILES: [&str; 2] = ["weights", "syzygy-paths"];
 
 /// The flag that leaves the file out.
@@ -38,7 +39,7 @@ pub(crate) struct ConfigFile {
     pub(crate) path: PathBuf,
     /// Flags with line numbers from 1.
     pub(crate) lines: Vec<(u64, OsString)>,
-    /// Malformed lines or the reason why the file is unreadable, with file and line.
+    /// Malformed lines, or why the file is unreadable.
     pub(crate) mistakes: Vec<String>,
 }
 
@@ -183,7 +184,7 @@ impl WritableConfig {
             .collect()
     }
 
-    /// Writes our block with `changes`. Returns what was written, for people.
+    /// Returns what was written, for people.
     pub(crate) fn write(&self, changes: &[Change]) -> Result<String> {
         let old = self.text.as_deref().unwrap_or_default();
         let own = changed_lines(old, changes);
@@ -202,13 +203,13 @@ impl WritableConfig {
     }
 }
 
-fn own_block(text: &str) -> Option<(usize, usize)> {
+fn own_block(text: &str) -> Option<Range<usize>> {
     let begin = text.find(BEGIN)?;
-    Some((begin, begin + text[begin..].find(END)? + END.len()))
+    Some(begin..begin + text[begin..].find(END)? + END.len())
 }
 
 fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
-    let block = own_block(text).map_or("", |(begin, end)| &text[begin..end]);
+    let block = own_block(text).map_or("", |block| &text[block]);
     let is_changed = |line: &str| changes.iter().any(|(flag, _)| *flag == flag_of(line));
     let mut lines = Vec::new();
     for line in block.lines().map(str::trim) {
@@ -225,11 +226,10 @@ fn changed_lines(text: &str, changes: &[Change]) -> Vec<String> {
 fn with_own_lines(text: &str, own: &[String]) -> String {
     let own = format!("{BEGIN}\n{}\n{END}\n", own.join("\n"));
     match own_block(text) {
-        Some((begin, end)) => {
-            let rest = text[end..]
-                .strip_prefix("\r\n")
-                .or_else(|| text[end..].strip_prefix('\n'));
-            format!("{}{own}{}", &text[..begin], rest.unwrap_or_default())
+        Some(block) => {
+            let behind = &text[block.end..];
+            let rest = behind.strip_prefix("\r\n").or(behind.strip_prefix('\n'));
+            format!("{}{own}{}", &text[..block.start], rest.unwrap_or_default())
         }
         None => {
             let newline = if text.is_empty() || text.ends_with('\n') {

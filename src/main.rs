@@ -13,7 +13,6 @@ fn main() {
         .run();
     // Whoever needs to know of a failure has been told.
     let _ = io::stdout().flush();
-    // Exit handlers would tear a GPU's libraries down while threads use them: one that waits for a silent
-    // device, or gives a network back.
+    // Exit handlers would tear a GPU's libraries down while threads use them.
     signal_hook::low_level::exit(code.into())
 }

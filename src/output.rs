@@ -13,7 +13,7 @@ use zeitnot_engine::foreign::in_our_words;
 use zeitnot_lab::report::{Origin, printable};
 use zeitnot_lab::rows::{RowError, replace};
 
-/// Messages of a kind that are told. Those behind them are counted.
+/// Of a kind. Those behind them are counted.
 const MOST_TOLD: u64 = 10;
 
 /// What a command has told on stderr.
@@ -21,7 +21,7 @@ const MOST_TOLD: u64 = 10;
 pub(crate) struct Told {
     /// Each text was told once.
     pub(crate) texts: Vec<String>,
-    /// Messages by their kinds, the first of each told, and the others counted at the end.
+    /// The first of each kind are told, and the others counted at the end.
     kinds: BTreeMap<String, u64>,
 }
 
@@ -165,7 +165,7 @@ impl Output {
         Ok(self.sink.write_all(printable(&text.to_string()).as_bytes())?)
     }
 
-    /// Lets the command end by the path of a page that it has written.
+    /// The command ends by the page's path.
     pub(crate) fn tell_page(&mut self, path: PathBuf) {
         self.page = Some(path);
     }
@@ -183,7 +183,7 @@ impl Output {
     }
 }
 
-/// Reads a file of JSON that the user names. `what` says what it is not if it is something else.
+/// `what` says what the file is not if it is something else.
 pub(crate) fn read_json<T: DeserializeOwned>(file: &Path, what: &str) -> Result<T> {
     let refuse = |error: String| anyhow!("{}: {error}", file.display());
     let text = std::fs::read_to_string(file)
@@ -196,8 +196,7 @@ pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<()> {
     Ok(replace(file, text + "\n").map_err(RowError::io(file))?)
 }
 
-/// Ends the process as soon as the reader of stdout is gone, although stdin may stay open: an orphan would
-/// search for nobody.
+/// Ends the process when the reader of stdout is gone: an orphan would search for nobody.
 #[cfg(unix)]
 pub(crate) fn leave_with_the_reader() {
     use rustix::event::{PollFd, PollFlags, poll};
@@ -225,7 +224,7 @@ pub(super) fn eprint_message(text: impl fmt::Display) {
     let _ = writeln!(io::stderr(), "zeitnot: {}", message(&text.to_string()));
 }
 
-/// Names from files and engines must not steer the terminal, and their line ends begin no message of ours.
+/// Names must not steer the terminal, nor their line ends begin a message of ours.
 fn message(text: &str) -> String {
     printable(text).replace("\nzeitnot:", "\n  zeitnot:")
 }

@@ -13,7 +13,7 @@ pub fn set_up() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
     use signal_hook::flag;
 
-    // A file at its limit of size (`ulimit -f`) is then an error of the write, as a full disk is.
+    // A file at its limit (`ulimit -f`) is then an error of the write.
     let _ = flag::register(SIGXFSZ, Arc::default());
     if std::process::id() == 1 {
         let ends = ENDS_AT_INTERRUPTION.clone();

@@ -1,6 +1,4 @@
-//! Translates Lc0's command lines into ours before they are parsed, so that scripts keep working: `-w FILE`,
-//! `--no-two-fold-draws`, the configuration file, the names of modes, and flags that this engine does not
-//! need.
+//! Translates Lc0's command lines into ours before they are parsed, so that scripts keep working.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,7 +23,7 @@ const LETTERS: [(char, &str); 8] = [
     ('c', CONFIG),
     ('v', "verbose-move-stats"),
 ];
-/// Letters that mean nothing else in any of our commands.
+/// Letters that mean nothing else anywhere.
 const LETTERS_EVERYWHERE: [char; 2] = ['w', 'b'];
 /// Commands without letters of their own. No command means `uci`.
 const PLAIN_COMMANDS: [&str; 3] = [UCI, "bench", "benchmark"];
@@ -35,7 +33,7 @@ const UCI: &str = "uci";
 const CONFIG: &str = "config";
 /// … and leaves it out.
 const WITHOUT: &str = "no-config";
-/// Flags without a value that are no options of the engine.
+/// Flags without a value, beside options of the engine.
 const SWITCHES: [&str; 7] = [
     SHOW_HIDDEN,
     WITHOUT,
@@ -68,7 +66,7 @@ const WITHOUT_EFFECT: [(&str, &str); 4] = [
 ];
 /// Shows what Lc0 hides. Only the help of commands other than `uci` hides anything.
 const SHOW_HIDDEN: &str = "show-hidden";
-/// Search options among the flags of Lc0's `backendbench`, which does not apply to ours.
+/// Search options of Lc0's `backendbench`, without effect in ours.
 const OF_A_SEARCH: [&str; 2] = ["nncache", "policy-softmax-temp"];
 /// Flags of Lc0's `onnx2leela` that no program reads.
 const OF_HEADS: [&str; 3] = ["policy-format", "value-format", "moves-left-format"];
@@ -95,11 +93,11 @@ const MISSING_MODES: [(&str, &str); 4] = [
 
 const SET_ITSELF: [&str; 2] = ["threads", "minibatch-size"];
 
-/// A command line in our words, with the lines of the configuration file that its command uses.
+/// A command line in our words, with what its command uses of the configuration file.
 #[derive(Debug, Default)]
 pub(super) struct Translation {
     head: Vec<OsString>,
-    /// In their order, in which the last one of a name wins: first those of the configuration file.
+    /// The last one of a name wins. Those of the configuration file come first.
     pub(super) flags: Vec<Flag>,
     pub(super) notes: Vec<String>,
     pub(super) mistakes: Vec<String>,
@@ -110,7 +108,7 @@ pub(super) struct Translation {
 }
 
 /// A flag with its value, or another word.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Flag {
     pub(super) words: Vec<OsString>,
     /// Where it stands in the configuration file.
@@ -138,8 +136,7 @@ impl Flag {
     }
 }
 
-/// Translates the process's arguments, beginning with the program's name, to flags of `cli`. `folder` is the
-/// program's.
+/// Translates arguments to flags of `cli`. `folder` is the program's.
 pub(super) fn translated(
     arguments: impl IntoIterator<Item = OsString>,
     cli: &clap::Command,
@@ -167,7 +164,7 @@ pub(super) fn translated(
         .flags_of(words, &command)
         .into_iter()
         .partition(|flag| [CONFIG, WITHOUT].contains(&flag.name()));
-    // Without a value, as that of `--no-config` is, there is none.
+    // As with `--no-config`, no value is no file.
     let named = config.last().map(Flag::value);
     if let Some(config) = ConfigFile::find(named.as_deref(), folder) {
         line.take_config(config, &command, cli, &flags)?;
@@ -206,7 +203,7 @@ impl Translation {
         Ok(UCI.into())
     }
 
-    /// Adds the configuration file's lines that `command` uses. `given` are the flags of the command line.
+    /// Adds the file's lines that `command` uses. `given` are the flags of the command line.
     fn take_config(
         &mut self,
         config: ConfigFile,
@@ -231,7 +228,7 @@ impl Translation {
         if let Some(mistake) = config.mistakes.first().filter(|_| !self.plays) {
             bail!("{mistake}");
         }
-        // The doctor tries all backends, and must not get one.
+        // The doctor tries all backends.
         let gets_backend = command == "doctor" || is_given("backend") || is_given("backends");
         let is_replaced = |name: &str| {
             is_given(name)
@@ -259,7 +256,7 @@ impl Translation {
         Ok(())
     }
 
-    /// Translates words into flags, and drops those without an effect.
+    /// Drops flags without an effect.
     fn flags_of(&mut self, words: Vec<OsString>, command: &str) -> Vec<Flag> {
         let mut words = words.into_iter().peekable();
         let mut flags = Vec::new();
@@ -283,8 +280,9 @@ impl Translation {
             };
             let is_value = |word: &OsString| {
                 let word = word.to_string_lossy();
-                word.strip_prefix('-').is_none_or(starts_number)
-                    || name == "weights" && ends_as_network(&word)
+                // A negative number is a value.
+                let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+                word.strip_prefix('-').is_none_or(is_number) || name == "weights" && ends_as_network(&word)
             };
             let next = words.next_if(|next| takes_value && !has_value && is_value(next));
             if let Some((reason, _)) = no_effect {
@@ -322,11 +320,6 @@ fn ends_as_network(word: &str) -> bool {
     is_named_so && word.starts_with('-') && !word.starts_with("--")
 }
 
-/// A negative number is a value.
-fn starts_number(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_digit() || c == '.')
-}
-
 /// Why a flag has no effect in `command`, and whether a value follows.
 fn without_effect(name: &str, command: &str) -> Option<(&'static str, bool)> {
     let positive = positive(name);
@@ -359,7 +352,7 @@ fn positive(name: &str) -> &str {
     name.strip_prefix("no-").unwrap_or(name)
 }
 
-/// The long form of a one-letter flag. Other text stays.
+/// Other text stays.
 fn long(text: &str, command: &str) -> String {
     let mut letters = text.chars();
     let is_plain = PLAIN_COMMANDS.contains(&command);

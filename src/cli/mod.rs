@@ -1,5 +1,4 @@
-//! The command line: arguments, those of Lc0 too, and the configuration file become an [`Invocation`], which
-//! `main` runs.
+//! The command line and the configuration file become an [`Invocation`], which `main` runs.
 
 mod lc0_flags;
 
@@ -61,8 +60,8 @@ pub struct Invocation {
     notes: Vec<String>,
 }
 
-/// Why it is to do nothing: messages, and then what clap writes.
-#[derive(Debug, Default)]
+/// Messages, and then what clap writes.
+#[derive(Debug)]
 pub struct Refusal {
     messages: Vec<String>,
     error: Option<clap::Error>,
@@ -87,8 +86,8 @@ impl From<clap::Error> for Refusal {
 }
 
 impl Invocation {
-    /// Reads this process's command line, possibly Lc0's, and the configuration file. Mistakes are refused,
-    /// except by the engine itself, which tells the GUI what it left out.
+    /// Reads this process's command line and the configuration file. Mistakes are refused, except by the
+    /// engine itself, which tells the GUI what it left out.
     pub fn of_process() -> Result<Invocation, Refusal> {
         let arguments = std::env::args_os();
         let arguments = if cfg!(windows) {
@@ -155,8 +154,8 @@ impl Invocation {
     }
 }
 
-/// Takes the flags out that are wrong alone or with those before them, since a GUI that gets no answer
-/// reports a crash. Returns the mistakes. Fails for help and version.
+/// Takes out and returns the mistakes: flags that are wrong alone or with those before them. A GUI that gets
+/// no answer reports a crash. Fails for help and version.
 fn drop_mistakes(line: &mut Translation) -> Result<Vec<String>, clap::Error> {
     let mut mistakes = Vec::new();
     let mut settings = Settings::default();
@@ -179,7 +178,7 @@ fn drop_mistakes(line: &mut Translation) -> Result<Vec<String>, clap::Error> {
     Ok(mistakes)
 }
 
-/// The refusal of a command line, with its place if a line of the configuration file is wrong.
+/// With its place if a line of the configuration file is wrong.
 fn refusal(line: &Translation, error: clap::Error) -> Refusal {
     // Help comes whatever the file holds.
     let own = Cli::try_parse_from(line.with(line.flags.iter().filter(|flag| flag.place.is_none())));
@@ -211,7 +210,7 @@ fn refusal(line: &Translation, error: clap::Error) -> Refusal {
     }
 }
 
-/// What was read otherwise than it was written, and the options that the configuration file sets.
+/// Also the options that the configuration file sets.
 fn notes(line: &Translation) -> Vec<String> {
     let mut notes = line.notes.clone();
     let of_config = line.flags.iter().filter(|flag| flag.place.is_some());
@@ -259,7 +258,6 @@ const FILES: [(&[&str], &str); 3] = [
     ),
 ];
 
-/// What to type for a file that was given in the place of a command.
 fn hint_for_file(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(file)) = error.get(ContextKind::InvalidSubcommand) else {
         return None;

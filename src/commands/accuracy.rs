@@ -1,7 +1,7 @@
 //! `zeitnot accuracy`: compares a backend's evaluations with a reference.
 //!
-//! The positions come from the reference's games against itself with moves drawn from its policy, as a search
-//! meets them. The first games begin with positions that are hard to compute.
+//! The positions come from the reference's games against itself with moves drawn from its policy. The first
+//! games begin with positions that are hard to compute.
 
 use std::{fmt, iter};
 
@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
-use crate::commands::engine_args::{NetworkArgs, OptionArgs};
+use crate::commands::engine_args::{NetworkArgs, OptionArgs, count};
 use crate::commands::running::{engine_facts, origin};
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::chance;
@@ -27,15 +27,15 @@ pub(crate) struct AccuracyArgs {
     #[arg(long, value_name = "BACKEND", default_value = "onnxruntime(provider=cpu)")]
     reference: String,
     /// Positions to compare
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    positions: u32,
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = count())]
+    positions: usize,
     /// Threads that evaluate
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
-    threads: u32,
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = count().range(..=256))]
+    threads: usize,
 }
 
 pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus> {
-    // First, because it may need a library of its own, and a program has only one.
+    // It may need a library of its own, and a program has only one.
     let tested = args.network.backend()?;
     let mut settings = args.network.0.clone();
     settings.network.backend = args.reference.as_str().into();
@@ -49,14 +49,15 @@ pub(super) fn run(args: &AccuracyArgs, output: &mut Output) -> Result<ExitStatus
     let evaluators = |backend: &dyn Backend| -> Result<Vec<_>, BackendError> {
         (0..args.threads).map(|_| backend.evaluator()).collect()
     };
-    let expected = self_play(&mut evaluators(&*reference)?, format, args.positions as usize)?;
+    let expected = self_play(&mut evaluators(&*reference)?, format, args.positions)?;
     let mut found = expected.clone();
     let batch = GAMES.min(tested.facts().max_batch);
     evaluate_all(&mut evaluators(&*tested)?, &mut found, batch)?;
-    let report = AccuracyReport::new(
-        &Evaluated::by(&*tested, &found),
-        &Evaluated::by(&*reference, &expected),
-    );
+    let report = AccuracyReport {
+        backend: tested.facts().description.clone(),
+        reference: reference.facts().description.clone(),
+        accuracy: Accuracy::new(&found, &expected),
+    };
     let facts = engine_facts(Some(tested.facts()), &args.network.0);
     output.tell_origins(vec![origin(&facts)]);
     output.report(&report)
@@ -67,7 +68,7 @@ const GAMES: usize = 32;
 const GAME_PLIES: usize = 120;
 const SEED: u64 = 1;
 
-pub(super) fn self_play(
+fn self_play(
     evaluators: &mut [Box<dyn Evaluator>],
     format: InputFormat,
     count: usize,
@@ -142,9 +143,15 @@ impl ErrorSpread {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct AccuracyReport {
+struct AccuracyReport {
     backend: String,
     reference: String,
+    #[serde(flatten)]
+    accuracy: Accuracy,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Accuracy {
     positions: usize,
     /// Kullback-Leibler divergence from the reference's policy, nats.
     pub(super) policy_kl: ErrorSpread,
@@ -158,35 +165,21 @@ pub(super) struct AccuracyReport {
     pub(super) top1_agreement: f64,
 }
 
-/// Positions as a backend has evaluated them.
-pub(super) struct Evaluated<'a> {
-    backend: &'a str,
-    slots: &'a [EvalSlot],
-}
-
-impl Evaluated<'_> {
-    pub(super) fn by<'a>(backend: &'a dyn Backend, slots: &'a [EvalSlot]) -> Evaluated<'a> {
-        let backend = &backend.facts().description;
-        Evaluated { backend, slots }
-    }
-}
-
-impl AccuracyReport {
-    pub(super) fn new(tested: &Evaluated<'_>, reference: &Evaluated<'_>) -> AccuracyReport {
-        let pairs = || tested.slots.iter().zip(reference.slots);
+impl Accuracy {
+    /// Of the same positions as two backends have evaluated them.
+    pub(super) fn new(tested: &[EvalSlot], reference: &[EvalSlot]) -> Accuracy {
+        let pairs = || tested.iter().zip(reference);
         let spread = |difference: fn(&EvalSlot, &EvalSlot) -> f64| {
             ErrorSpread::of(pairs().map(|(a, b)| difference(a, b)))
         };
         let same = pairs().filter(|(a, b)| likeliest(a) == likeliest(b)).count();
-        AccuracyReport {
-            backend: tested.backend.into(),
-            reference: reference.backend.into(),
-            positions: reference.slots.len(),
+        Accuracy {
+            positions: reference.len(),
             policy_kl: spread(|a, b| divergence(&b.policy(), &a.policy())),
             q_error: spread(|a, b| f64::from((a.evaluation.wl - b.evaluation.wl).abs())),
             d_error: spread(|a, b| f64::from((a.evaluation.d - b.evaluation.d).abs())),
             m_error: spread(|a, b| f64::from((a.evaluation.m - b.evaluation.m).abs())),
-            top1_agreement: same as f64 / reference.slots.len().max(1) as f64,
+            top1_agreement: same as f64 / reference.len().max(1) as f64,
         }
     }
 }
@@ -211,17 +204,18 @@ impl fmt::Display for AccuracyReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "backend         {}", self.backend)?;
         writeln!(f, "reference       {}", self.reference)?;
-        writeln!(f, "positions       {}", self.positions)?;
+        let accuracy = &self.accuracy;
+        writeln!(f, "positions       {}", accuracy.positions)?;
         writeln!(f, "                      mean         max")?;
         for (name, spread) in [
-            ("policy KL", self.policy_kl),
-            ("q error", self.q_error),
-            ("d error", self.d_error),
-            ("m error, plies", self.m_error),
+            ("policy KL", accuracy.policy_kl),
+            ("q error", accuracy.q_error),
+            ("d error", accuracy.d_error),
+            ("m error, plies", accuracy.m_error),
         ] {
             writeln!(f, "{name:<15} {:>10.6}  {:>10.6}", spread.mean, spread.max)?;
         }
-        writeln!(f, "same best move  {:>9.2} %", 100.0 * self.top1_agreement)
+        writeln!(f, "same best move  {:>9.2} %", 100.0 * accuracy.top1_agreement)
     }
 }
 

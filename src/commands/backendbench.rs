@@ -1,7 +1,7 @@
 //! `zeitnot backendbench`: measures a backend's evaluations per second by batch size.
 //!
-//! Batch sizes take turns, round after round ([`zeitnot_engine::network::throughput`]), so that a change of
-//! the machine's speed affects all of them. `benchmark` recommends settings.
+//! Batch sizes take turns, so that a change of the machine's speed affects all of them. `benchmark`
+//! recommends settings.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
 use super::measure::{claim, write_report};
-use crate::commands::engine_args::NetworkArgs;
+use crate::commands::engine_args::{NetworkArgs, count};
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, Variant};
@@ -34,23 +33,23 @@ pub(crate) struct BackendbenchArgs {
     network: NetworkArgs,
     /// Batch sizes to measure. As in Lc0 a single number beside one of the three flags that follow is instead
     /// the number of batches of each size
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = count())]
     batches: Vec<usize>,
     /// Measure every size from this one on [default: 1]
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N", value_parser = count())]
     start_batch_size: Option<usize>,
     /// The largest size [default: 256, or what the backend takes]
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N", value_parser = count())]
     max_batch_size: Option<usize>,
     /// Step between the sizes to measure [default: 1 with --start-batch-size, else a choice of sizes]
-    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    #[arg(long, value_name = "N", value_parser = count())]
     batch_step: Option<usize>,
     /// Threads that evaluate, each with batches of its own
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
-    threads: u32,
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = count().range(..=256))]
+    threads: usize,
     /// Measurements of each batch size
-    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = count())]
+    rounds: usize,
     /// Shortest time of a measurement, ms. It is at least one batch
     #[arg(long, value_name = "MS", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
     round_ms: u64,
@@ -62,10 +61,10 @@ pub(crate) struct BackendbenchArgs {
     out: Option<PathBuf>,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 struct MeasurementPlan {
     sizes: Vec<usize>,
-    rounds: u32,
+    rounds: usize,
     round_length: RoundLength,
 }
 
@@ -103,8 +102,8 @@ impl BackendbenchArgs {
         };
         match self.batches[..] {
             [count] if has_range => {
-                plan.rounds = self.rounds.min(u32::try_from(count).unwrap_or(u32::MAX));
-                plan.round_length = RoundLength::Batches(count.div_ceil(plan.rounds as usize));
+                plan.rounds = self.rounds.min(count);
+                plan.round_length = RoundLength::Batches(count.div_ceil(plan.rounds));
             }
             [_, _, ..] if has_range => bail!(
                 "--batches with several sizes leaves no room for --start-batch-size, --max-batch-size or --batch-step: \
@@ -125,7 +124,7 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
         .as_deref()
         .map(|fen| History::from_fen(fen, Variant::Standard))
         .transpose()?;
-    let mut meter = ThroughputMeter::new(&*backend, args.threads as usize, position.as_ref())?;
+    let mut meter = ThroughputMeter::new(&*backend, args.threads, position.as_ref())?;
     if let Some(&largest) = plan.sizes.last() {
         meter.warm_up(largest)?;
     }
@@ -145,9 +144,7 @@ pub(super) fn run(args: &BackendbenchArgs, output: &mut Output) -> Result<ExitSt
         smaller.change_ms = Some(meter.change_ms([smaller.batch, larger.batch])?);
         larger.change_ms = smaller.change_ms;
     }
-    if let Some(run) = &run {
-        write_report(run, report.page(), &report, output)?;
-    }
+    write_report(run, || report.page(), &report, output)?;
     let rows = report.rows.iter().map(|row| RowWithOrigin {
         row,
         version: report.version,
@@ -165,11 +162,11 @@ struct RowWithOrigin<'a> {
     version: &'static str,
     /// With device and precision.
     network: &'a str,
-    threads: u32,
+    threads: usize,
 }
 
 /// Rates are of all threads together, times of one batch on its thread.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 struct BatchSizeRow {
     batch: usize,
     mean_nps: f64,
@@ -181,8 +178,7 @@ struct BatchSizeRow {
     /// Median over the rounds, per second of CPU time, if the system measures it.
     cpu_nps: Option<f64>,
     first_ms: f64,
-    /// How much longer a batch takes after one of another size. Of the two largest sizes, which are
-    /// alternated.
+    /// How much longer a batch takes after one of another size, for the two largest.
     change_ms: Option<f64>,
     mean_ms: f64,
     deviation_ms: f64,
@@ -228,7 +224,7 @@ struct ThroughputReport {
     version: &'static str,
     backend: String,
     description: String,
-    threads: u32,
+    threads: usize,
     rows: Vec<BatchSizeRow>,
 }
 

@@ -108,9 +108,9 @@ const NUMBER_NODES: u64 = 800;
 /// Most multiply-adds of an evaluation for plain kernels, about twice those of our network.
 const MAX_MACS: u64 = 60_000_000;
 
-/// The number by which OpenBench and commit messages identify a search: the visits to a fixed depth, with the
-/// network and the search's options. It is the same on every machine: kernels in plain Rust, one thread,
-/// batches of one size, fp32. `None` for a large network or a backend with other kernels.
+/// Identifies a search for OpenBench and in commit messages: the visits to a fixed depth, with the network
+/// and the search's options. It is the same on every machine: plain kernels, one thread, batches of one size,
+/// fp32. `None` for a large network or a backend with other kernels.
 fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> Result<Option<u64>> {
     let is_native = [AUTO, native::NAME].contains(&&*settings.network.backend);
     if !is_native || !settings.network.backend_options.is_empty() || !is_small(settings)? {

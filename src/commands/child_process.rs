@@ -1,5 +1,5 @@
 //! Runs commands of this program in child processes: a driver's crash ends only the child, and each can load
-//! another ONNX Runtime. Used by `doctor` and `benchmark --backends`.
+//! another ONNX Runtime.
 
 use std::io::ErrorKind;
 use std::process::Command;
@@ -52,7 +52,7 @@ fn foreign(stderr: &str) -> String {
     stderr.lines().filter(is_foreign).collect::<Vec<_>>().join("\n")
 }
 
-/// Waits for the end, whatever the exit code, and returns stdout and stderr.
+/// Stdout and stderr, whatever the exit code.
 fn outputs(command: &mut Command, patience: Duration) -> Result<(String, String)> {
     let output = output_within(command, patience).map_err(|error| match error.kind() {
         ErrorKind::TimedOut => anyhow!("did not answer within {} s", patience.as_secs()),

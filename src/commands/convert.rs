@@ -14,13 +14,13 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
+use crate::commands::engine_args::HeadArgs;
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::network::onnx::{
     self, BuildOptions, DataType, Form, INPUT_PLANES, InputForm, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
     TensorNames, ValueOutput,
 };
-use zeitnot_engine::network::weights::{HeadChoice, Model, NetworkFile, PolicyHeadName, ValueHeadName};
-use zeitnot_engine::options::OptionChoice;
+use zeitnot_engine::network::weights::{Model, NetworkFile};
 use zeitnot_lab::rows::replace;
 
 #[derive(Debug, Args)]
@@ -37,12 +37,8 @@ pub(crate) struct ConvertArgs {
     /// The only batch size that the model accepts [default: any]
     #[arg(long, value_name = "N")]
     batch: Option<NonZeroUsize>,
-    /// Policy head: vanilla, optimistic, soft, opponent
-    #[arg(long, value_name = "HEAD", value_parser = PolicyHeadName::read, default_value_t)]
-    policy_head: PolicyHeadName,
-    /// Value head: winner, q, st
-    #[arg(long, value_name = "HEAD", value_parser = ValueHeadName::read, default_value_t)]
-    value_head: ValueHeadName,
+    #[command(flatten)]
+    heads: HeadArgs,
 }
 
 fn precision() -> impl TypedValueParser<Value = DataType> {
@@ -68,11 +64,7 @@ struct Conversion {
 }
 
 pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus> {
-    let heads = HeadChoice {
-        policy: args.policy_head,
-        value: args.value_head,
-        input_format: None,
-    };
+    let heads = args.heads.choice();
     let file = NetworkFile::load(&args.file, heads)?;
     let metadata = [
         (
@@ -84,8 +76,8 @@ pub(super) fn run(args: &ConvertArgs, output: &mut Output) -> Result<ExitStatus>
                 .into_owned(),
         ),
         ("sha256", file.sha256),
-        ("policy_head", args.policy_head.to_string()),
-        ("value_head", args.value_head.to_string()),
+        ("policy_head", heads.policy.to_string()),
+        ("value_head", heads.value.to_string()),
     ];
     let model = match file.model {
         Model::Layers(network) => {

@@ -7,12 +7,11 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
+use crate::commands::engine_args::HeadArgs;
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::network::layers::Network;
 use zeitnot_engine::network::onnx::{DataType, OnnxModel, ValueOutput};
-use zeitnot_engine::network::weights::{
-    HeadChoice, Model, NetworkFile, NetworkMetadata, PolicyHeadName, ValueHeadName,
-};
+use zeitnot_engine::network::weights::{Model, NetworkFile, NetworkMetadata};
 use zeitnot_engine::options::OptionChoice;
 
 #[derive(Debug, Args)]
@@ -23,12 +22,8 @@ pub(crate) struct DescribeArgs {
     /// The same, as Lc0 has it
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     weights: Option<PathBuf>,
-    /// Policy head to describe: vanilla, optimistic, soft, opponent
-    #[arg(long, value_name = "HEAD", value_parser = PolicyHeadName::read, default_value_t)]
-    policy_head: PolicyHeadName,
-    /// Value head to describe: winner, q, st
-    #[arg(long, value_name = "HEAD", value_parser = ValueHeadName::read, default_value_t)]
-    value_head: ValueHeadName,
+    #[command(flatten)]
+    heads: HeadArgs,
 }
 
 #[derive(Default, Serialize)]
@@ -59,14 +54,9 @@ struct CostReport {
 }
 
 pub(super) fn run(args: &DescribeArgs, output: &mut Output) -> Result<ExitStatus> {
-    let heads = HeadChoice {
-        policy: args.policy_head,
-        value: args.value_head,
-        input_format: None,
-    };
     let named = args.file.as_ref().or(args.weights.as_ref());
     let path = named.context("describenet: name a network file")?;
-    output.report(&describe(&NetworkFile::load(path, heads)?))
+    output.report(&describe(&NetworkFile::load(path, args.heads.choice())?))
 }
 
 fn describe(file: &NetworkFile) -> Description {
@@ -138,45 +128,50 @@ fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
 
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut fact = |name: &str, value: Option<String>| match value {
-            Some(value) => writeln!(f, "{name:<16} {value}"),
-            None => Ok(()),
-        };
+        let (cost, metadata) = (self.cost.as_ref(), &self.metadata);
         let millions = |number: u64| number as f64 / 1e6;
-        fact("file", Some(format!("{} ({} bytes)", self.file, self.size)))?;
-        fact("sha256", Some(self.sha256.clone()))?;
-        fact(
-            "input",
-            Some(format!("{} (format {})", self.input, self.input_format)),
-        )?;
-        fact("body", Some(self.body.clone()))?;
-        fact("policy", Some(self.policy.clone()))?;
-        fact("value", Some(self.value.clone()))?;
-        let moves_left = self.moves_left.as_deref().unwrap_or("none");
-        fact("moves left", Some(moves_left.into()))?;
-        fact("activation", self.activation.clone())?;
-        fact("policy heads", Some(self.policy_heads.join(", ")))?;
-        fact("value heads", Some(self.value_heads.join(", ")))?;
-        if let Some(cost) = &self.cost {
-            fact("parameters", Some(format!("{:.3} M", millions(cost.parameters))))?;
+        let parameters = cost.map(|cost| format!("{:.3} M", millions(cost.parameters)));
+        let work = cost.map(|cost| {
             let macs = millions(cost.macs_per_position);
-            fact("work", Some(format!("{macs:.1} M multiplications a position")))?;
-        }
-        let metadata = &self.metadata;
+            format!("{macs:.1} M multiplications a position")
+        });
         let figure = |number: Option<f32>| number.map(|number| number.to_string());
-        fact("min. Lc0", metadata.min_version.clone())?;
-        fact(
-            "training steps",
-            metadata.training_steps.map(|steps| steps.to_string()),
-        )?;
-        fact("learning rate", figure(metadata.learning_rate))?;
-        fact("value loss", figure(metadata.value_loss))?;
-        fact("policy loss", figure(metadata.policy_loss))?;
-        fact(
-            "accuracy",
-            metadata.accuracy.map(|percent| format!("{percent} %")),
-        )?;
-        fact("trained with", metadata.training_params.clone())?;
-        fact("licence", metadata.license.clone())
+        let facts = [
+            ("file", Some(format!("{} ({} bytes)", self.file, self.size))),
+            ("sha256", Some(self.sha256.clone())),
+            (
+                "input",
+                Some(format!("{} (format {})", self.input, self.input_format)),
+            ),
+            ("body", Some(self.body.clone())),
+            ("policy", Some(self.policy.clone())),
+            ("value", Some(self.value.clone())),
+            ("moves left", self.moves_left.clone().or(Some("none".into()))),
+            ("activation", self.activation.clone()),
+            ("policy heads", Some(self.policy_heads.join(", "))),
+            ("value heads", Some(self.value_heads.join(", "))),
+            ("parameters", parameters),
+            ("work", work),
+            ("min. Lc0", metadata.min_version.clone()),
+            (
+                "training steps",
+                metadata.training_steps.map(|steps| steps.to_string()),
+            ),
+            ("learning rate", figure(metadata.learning_rate)),
+            ("value loss", figure(metadata.value_loss)),
+            ("policy loss", figure(metadata.policy_loss)),
+            (
+                "accuracy",
+                metadata.accuracy.map(|percent| format!("{percent} %")),
+            ),
+            ("trained with", metadata.training_params.clone()),
+            ("licence", metadata.license.clone()),
+        ];
+        for (name, value) in facts {
+            if let Some(value) = value {
+                writeln!(f, "{name:<16} {value}")?;
+            }
+        }
+        Ok(())
     }
 }

@@ -15,7 +15,7 @@ use itertools::Itertools;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use super::accuracy::{AccuracyReport, Evaluated, evaluate_all};
+use super::accuracy::{Accuracy, evaluate_all};
 use super::child_process::{self, ChildError};
 use crate::commands::engine_args::NetworkArgs;
 use crate::config_file::OF_A_BACKEND;
@@ -250,7 +250,7 @@ const POSITIONS: usize = 64;
 const CPU_SIZES: [usize; 3] = [1, 8, 32];
 const ACCELERATOR_SIZES: [usize; 3] = [1, 32, 256];
 const ROUND: RoundLength = RoundLength::Time(Duration::from_millis(150));
-const ROUNDS: u32 = 3;
+const ROUNDS: usize = 3;
 /// Sizes whose batches would take longer are skipped, s.
 const LONGEST_BATCH: f64 = 2.0;
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -273,7 +273,7 @@ pub(super) struct Trial {
     notes: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct BatchSpeed {
     batch: usize,
     nps: f64,
@@ -298,10 +298,7 @@ impl Trial {
             &mut expected,
             reference.facts().max_batch,
         )?;
-        let accuracy = AccuracyReport::new(
-            &Evaluated::by(&*tested, &found),
-            &Evaluated::by(&*reference, &expected),
-        );
+        let accuracy = Accuracy::new(&found, &expected);
         let (throughput, change_ms) = speeds(&*tested)?;
         Ok(Trial {
             description: info.description.clone(),
@@ -435,19 +432,20 @@ pub(super) struct BackendReport {
 impl BackendReport {
     fn judged(backend: String, trial: Trial) -> BackendReport {
         let works = trial.is_right();
-        let mut report = BackendReport {
+        let (verdict, remedy) = if works {
+            (Verdict::Works, trial.notes.join("\n"))
+        } else {
+            let advice = "don't play with it; update the driver, and report this output";
+            (Verdict::WrongNumbers, advice.into())
+        };
+        BackendReport {
             backend,
             works,
-            verdict: Verdict::Works,
-            remedy: trial.notes.join("\n"),
+            verdict,
+            remedy,
             trial,
             ..BackendReport::default()
-        };
-        if !works {
-            report.verdict = Verdict::WrongNumbers;
-            report.remedy = "don't play with it; update the driver, and report this output".into();
         }
-        report
     }
 }
 
@@ -478,13 +476,10 @@ impl DoctorReport {
             write_fact_in(f, "", 0, &text, width)?;
         }
         for BackendReport { backend, remedy, .. } in &self.backends {
-            for (number, line) in remedy.lines().enumerate() {
-                let name = if number == 0 {
-                    format!("{backend}: ")
-                } else {
-                    String::new()
-                };
-                write_fact_in(f, "", 0, &(name + line), width)?;
+            if !remedy.is_empty() {
+                for line in format!("{backend}: {remedy}").lines() {
+                    write_fact_in(f, "", 0, line, width)?;
+                }
             }
         }
         Ok(())

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::output::eprint_message;
-use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::{OpenedBackend, Settings, open_backend};
 use zeitnot_engine::network::Backend;
-use zeitnot_engine::options::{OptionKind, OptionSpec, Visibility};
+use zeitnot_engine::network::weights::{HeadChoice, PolicyHeadName, ValueHeadName};
+use zeitnot_engine::options::{OptionChoice, OptionKind, OptionSpec, Visibility};
 
 /// The heading in a command's help under which the flags stand.
 pub(crate) const FLAGS_HEADING: &str = "Engine options";
@@ -49,12 +50,30 @@ impl NetworkArgs {
     }
 }
 
-pub(crate) fn variant(chess960: bool) -> Variant {
-    if chess960 {
-        Variant::Chess960
-    } else {
-        Variant::Standard
+/// The heads of a network's file.
+#[derive(Debug, clap::Args)]
+pub(crate) struct HeadArgs {
+    /// Policy head: vanilla, optimistic, soft, opponent
+    #[arg(long, value_name = "HEAD", value_parser = PolicyHeadName::read, default_value_t)]
+    policy_head: PolicyHeadName,
+    /// Value head: winner, q, st
+    #[arg(long, value_name = "HEAD", value_parser = ValueHeadName::read, default_value_t)]
+    value_head: ValueHeadName,
+}
+
+impl HeadArgs {
+    pub(crate) fn choice(&self) -> HeadChoice {
+        HeadChoice {
+            policy: self.policy_head,
+            value: self.value_head,
+            input_format: None,
+        }
     }
+}
+
+/// Reads a number of things, at least one.
+pub(crate) fn count() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
 }
 
 fn flag(spec: &'static OptionSpec) -> Arg {

@@ -8,12 +8,12 @@ use clap::Args;
 use serde::Serialize;
 
 use super::measure::open_positions;
-use crate::commands::engine_args::{NetworkArgs, variant};
+use crate::commands::engine_args::NetworkArgs;
 use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::chess::{
     History, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionLines, Variant,
 };
-use zeitnot_engine::engine::PositionEvaluation;
+use zeitnot_engine::engine::{OpenedBackend, PositionEvaluation};
 use zeitnot_engine::files::Lines;
 use zeitnot_engine::network::BatchEvaluator;
 
@@ -45,14 +45,11 @@ struct PositionReport<'a> {
 pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus> {
     let (source, content) = open(&args.positions)?;
     let (opened, settings) = (args.network.open()?, &args.network.0);
-    let facts = opened.backend.facts();
     let mut evaluation = PositionEvaluator {
         lines: PositionLines::default(),
         batch: BatchEvaluator::new(&*opened.backend, settings.search.history_fill, MAX_BATCH)?,
-        has_moves_left: facts.has_moves_left,
-        backend: facts.description_without_folder(),
-        network_sha256: opened.network_sha256,
-        variant: variant(settings.chess960),
+        opened,
+        variant: Variant::of_chess960(settings.chess960),
     };
     let mut status = ExitStatus::Success;
     let (mut lines, mut told) = (Lines::new(BufReader::new(content)), Told::default());
@@ -100,9 +97,7 @@ struct PositionEvaluator {
     lines: PositionLines,
     /// Positions with their lines, texts and legal moves.
     batch: BatchEvaluator<(u64, String, History, MoveList)>,
-    has_moves_left: bool,
-    backend: String,
-    network_sha256: Option<String>,
+    opened: OpenedBackend,
     variant: Variant,
 }
 
@@ -120,15 +115,17 @@ impl PositionEvaluator {
     }
 
     fn finish(&mut self, output: &mut Output) -> Result<()> {
+        let facts = self.opened.backend.facts();
+        let backend = &facts.description_without_folder();
         for ((line, position, history, legal), slot) in self.batch.evaluate()? {
-            let evaluation = PositionEvaluation::of(&history, &legal, slot, self.has_moves_left);
+            let evaluation = PositionEvaluation::of(&history, &legal, slot, facts.has_moves_left);
             let text = format!("{position}\n{evaluation}\n");
             let report = PositionReport {
                 position,
                 line,
                 evaluation,
-                backend: &self.backend,
-                network_sha256: self.network_sha256.as_deref(),
+                backend,
+                network_sha256: self.opened.network_sha256.as_deref(),
             };
             output.write(&report, &text)?;
         }
@@ -155,7 +152,8 @@ pub(super) fn perft(args: &PerftArgs, output: &mut Output) -> Result<ExitStatus>
     } else {
         Position::from_fen(&args.fen.join(" "))?
     };
-    match PerftReport::count_while(&position, args.depth, variant(args.chess960), |_| true) {
+    let variant = Variant::of_chess960(args.chess960);
+    match PerftReport::count_while(&position, args.depth, variant, |_| true) {
         Some(report) => output.report(&report),
         None => Ok(ExitStatus::Stopped),
     }

@@ -1,5 +1,5 @@
 //! The commands: each has a file, or a folder where it is larger. They use those before them in this list
-//! only (`tests/architecture.rs` checks that), the first four of which are no commands:
+//! only (`tests/architecture.rs` checks that). The first four are no commands:
 //!
 //! - `engine_args`: the engine's options as flags
 //! - `running`: progress, Ctrl-C, and how a result came about
@@ -21,9 +21,8 @@
 //! - `solve`
 //! - `uci`
 //!
-//! A command reads its arguments, calls the library, and writes its result to [`Output`]: to stdout as text,
-//! or as JSON with `--json`. Messages go to stderr. Progress bars, tables and files live here and nowhere
-//! below.
+//! A command reads its arguments, calls the library, and writes its result to [`Output`]. Messages go to
+//! stderr. Progress bars, tables and files live here and nowhere below.
 
 mod accuracy;
 mod backendbench;
@@ -136,11 +135,20 @@ impl Command {
     /// `whole` makes the description of the command line, all options shown.
     pub(crate) fn run(self, whole: fn() -> clap::Command, output: &mut Output) -> Result<ExitStatus> {
         use Command::{Analyse, Benchmark, Match, Movesleft, Report, Serve, Timelab, Tune, Uci};
-        match self {
-            Uci(_) | Serve(_) | Benchmark(_) | Analyse(_) | Match(_) | Tune(_) | Timelab(_)
-            | Movesleft(_) | Report(_) => {}
-            // The others know no end of their own.
-            _ => running::end_on_interruption()?,
+        let ends_itself = matches!(
+            self,
+            Uci(_)
+                | Serve(_)
+                | Benchmark(_)
+                | Analyse(_)
+                | Match(_)
+                | Tune(_)
+                | Timelab(_)
+                | Movesleft(_)
+                | Report(_)
+        );
+        if !ends_itself {
+            running::end_on_interruption()?;
         }
         match self {
             Command::Uci(args) => uci::run(args),

@@ -15,7 +15,6 @@ use zeitnot_engine::engine::Settings;
 use zeitnot_engine::options::{OptionKind, OptionSpec};
 use zeitnot_lab::report::{Table, terminal_width, write_fact_in};
 
-/// The section of a manual page that is replaced.
 const SYNOPSIS: &str = ".SH SYNOPSIS\n";
 
 #[derive(Debug, Args)]
@@ -59,13 +58,9 @@ fn document(spec: &OptionSpec) -> Value {
         OptionKind::Text => ("string", json!(default), json!({})),
         OptionKind::Button => ("button", Value::Null, json!({})),
     };
-    let OptionSpec {
-        name: own,
-        flag,
-        help,
-        ..
-    } = spec;
-    let mut document = json!({ "name": own, "flag": flag, "type": name, "default": default, "help": help });
+    let mut document = json!({
+        "name": spec.name, "flag": spec.flag, "type": name, "default": default, "help": spec.help,
+    });
     if let (Some(document), Value::Object(more)) = (document.as_object_mut(), more) {
         document.extend(more);
     }
@@ -119,7 +114,7 @@ fn range(spec: &OptionSpec) -> String {
     }
 }
 
-/// With the words of a choice, which would make their own column too wide.
+/// With the words of a choice, too wide for a column.
 fn help(spec: &OptionSpec) -> String {
     let mut help = spec.help.to_owned();
     if let OptionKind::Choice(choices) = &spec.kind
@@ -185,7 +180,7 @@ fn write_pages(command: &mut clap::Command, folder: &Path) -> io::Result<()> {
     )
 }
 
-/// A list of all options would fill a screen, and the next section has them.
+/// The next section lists all options.
 fn page(command: &mut clap::Command) -> io::Result<String> {
     let usage = command.render_usage().to_string();
     let usage: Vec<_> = usage

@@ -1,4 +1,4 @@
-//! What a command that takes long needs: progress, Ctrl-C, and how its result came about.
+//! For commands that take long: progress, Ctrl-C, and how a result came about.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
@@ -22,19 +22,16 @@ use zeitnot_lab::run::PRECISION;
 
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// Shows how far a run with many games, or positions, is: a bar on a terminal, elsewhere a line now and then.
+/// Shows how far a run is: a bar on a terminal, elsewhere a line now and then.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
     what: &'static str,
-    began: Instant,
-    /// Those that were done when it began.
-    before: u64,
     told: Option<Instant>,
 }
 
 impl Progress {
-    /// Begins with `done` of `all` that are counted, if it is known how many there are.
+    /// Begins with `done` of `all`, if that is known.
     pub(crate) fn new(what: &'static str, all: Option<u64>, done: u64) -> Progress {
         let bar = all.map_or_else(ProgressBar::no_length, ProgressBar::new);
         let template = match all {
@@ -47,8 +44,6 @@ impl Progress {
         Progress {
             bar,
             what,
-            began: Instant::now(),
-            before: done,
             told: None,
         }
     }
@@ -59,16 +54,14 @@ impl Progress {
         self
     }
 
-    /// Shows that `done` are done, and on a line when the rest will be.
+    /// On a line also when the rest will be.
     pub(crate) fn count(&mut self, done: u64) {
-        let new = done.saturating_sub(self.before);
-        let left = match self.bar.length() {
-            Some(all) if new > 0 && self.bar.is_hidden() => {
-                let rest = all.saturating_sub(done);
-                let seconds = self.began.elapsed().as_secs_f64() * rest as f64 / new as f64;
-                format!("about {} left", HumanDuration(Duration::from_secs_f64(seconds)))
-            }
-            _ => String::new(),
+        self.bar.set_position(done);
+        let left = self.bar.eta();
+        let left = if self.bar.is_hidden() && !left.is_zero() {
+            format!("about {} left", HumanDuration(left))
+        } else {
+            String::new()
         };
         self.show(done, left);
     }
@@ -77,8 +70,7 @@ impl Progress {
         self.count(self.bar.position() + 1);
     }
 
-    /// Shows that `done` games are done, and where the run stands. The first line comes at once: it shows
-    /// that the run lives.
+    /// The first line comes at once: it shows that the run lives.
     pub(crate) fn show(&mut self, done: u64, state: String) {
         let is_due = self.told.is_none_or(|told| told.elapsed() >= LINE_EVERY);
         if self.bar.is_hidden() && is_due {
@@ -104,13 +96,13 @@ impl Progress {
     }
 }
 
-/// A flag that becomes true when the user presses Ctrl-C. The second time the program ends at once.
+/// Becomes true when the user presses Ctrl-C. The second time the program ends at once.
 pub(crate) fn interruption() -> Result<&'static AtomicBool> {
     // Registered twice, the first time would count as the second.
     static STOP: LazyLock<io::Result<Arc<AtomicBool>>> = LazyLock::new(|| {
         signals::hear_interruption();
         let stop = Arc::default();
-        // The first of the two acts at the second time, when the other has set the flag.
+        // It acts at the second time, when the other has set the flag.
         flag::register_conditional_shutdown(SIGINT, STOPPED.into(), Arc::clone(&stop))?;
         flag::register(SIGINT, Arc::clone(&stop)).map(|_| stop)
     });
@@ -118,22 +110,22 @@ pub(crate) fn interruption() -> Result<&'static AtomicBool> {
         .map_err(|error| anyhow!("Ctrl-C cannot be heard: {error}"))
 }
 
-/// Ends the program when the user presses Ctrl-C, whatever it is doing.
+/// Ends the program at Ctrl-C.
 pub(crate) fn end_on_interruption() -> Result<()> {
     let always = Arc::new(AtomicBool::new(true));
     flag::register_conditional_shutdown(SIGINT, STOPPED.into(), always)?;
     Ok(())
 }
 
-/// The command line of this process, as a user can paste it into a shell.
+/// As a user can paste it into a shell.
 pub(crate) fn command_line() -> String {
     let given = std::env::args_os().skip(1);
     let words = given.map(|word| format!(" {}", quoted(&word.to_string_lossy())));
     format!("zeitnot{}", words.collect::<String>())
 }
 
-/// What a result depends on beside the command: the backend with network, device and precision, if there is
-/// one, and the options that differ from their defaults, wherever they were set.
+/// The backend with network, device and precision, if there is one, and the options that differ from their
+/// defaults, wherever they were set.
 pub(crate) fn engine_facts(
     backend: Option<&BackendInfo>,
     settings: &Settings,
@@ -157,7 +149,6 @@ pub(crate) fn options_in_words(settings: &Settings) -> String {
     }
 }
 
-/// The origin of what this process writes: its command, what it runs on, and `facts` with their names.
 pub(crate) fn origin<N: ToString>(facts: &[(N, String)]) -> Origin {
     Origin {
         run: String::new(),

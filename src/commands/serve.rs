@@ -10,13 +10,13 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use serde_json::json;
 
-use crate::commands::engine_args::EngineArgs;
+use crate::commands::engine_args::{EngineArgs, count};
 use crate::output::{ExitStatus, eprint_message, leave_with_the_reader};
 use crate::serve::{Server, ServerLimits};
 
 /// Clients of a port, two threads each.
 const MAX_CLIENTS: usize = 512;
-/// Silence after which the system checks that a client's machine is still there.
+/// Silence after which the system looks for a client's machine.
 #[cfg(any(target_os = "linux", target_os = "macos"))]
 const SILENCE: Duration = Duration::from_secs(60);
 /// Pause before accepting a client again when the system had no resources.
@@ -32,8 +32,8 @@ pub(crate) struct ServeArgs {
     listen_anywhere: bool,
     /// Positions that are searched at once [default: two for each core, or what fills the batches of a
     /// device]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    concurrency: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = count().range(..=4096))]
+    concurrency: Option<usize>,
     /// Positions that may wait, beyond which a query gets an error, also the answers that a client may leave
     /// unread before its next lines wait
     #[arg(long, value_name = "N", default_value_t = 10_000)]
@@ -52,7 +52,7 @@ pub(super) fn run(args: ServeArgs) -> Result<ExitStatus> {
         None => None,
     };
     let limits = ServerLimits {
-        searches: args.concurrency.map(|n| n as usize),
+        searches: args.concurrency,
         queue: args.queue,
         nodes: args.nodes,
     };
@@ -70,7 +70,7 @@ pub(super) fn run(args: ServeArgs) -> Result<ExitStatus> {
 
 fn serve_stdin(server: &Arc<Server>) -> io::Result<()> {
     let (client, answers) = server.connect();
-    // If nobody reads the answers, it stays waiting for its next line.
+    // Unless answers are read, it waits for its next line.
     thread::Builder::new().name("client".into()).spawn(move || {
         if let Err(error) = client.read(io::stdin().lock()) {
             eprint_message(format_args!("stdin: {error}"));

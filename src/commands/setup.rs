@@ -1,9 +1,9 @@
 //! `zeitnot setup`: finds or fetches ONNX Runtime with all that a provider needs. No other command fetches
 //! anything.
 //!
-//! `setup --auto` describes the machine, chooses and fetches a provider, has `doctor` check the backend and
-//! `benchmark` compare it with the native one, and writes the recommendation to the configuration file.
-//! `--dry-run` only prints the steps.
+//! `setup --auto` describes the machine, fetches a provider, has `doctor` check it and `benchmark` compare it
+//! with the native backend, and writes the better one to the configuration file. `--dry-run` only prints the
+//! steps.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -141,7 +141,7 @@ pub(super) fn run(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
     Ok(ExitStatus::of(report.device.is_none()))
 }
 
-/// Fetches the network of this name, or the one that suits the machine.
+/// By name, or the one that suits the machine.
 fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> Result<ExitStatus> {
     let backend = args.backend.as_deref().unwrap_or_default();
     let gpu_mb = match args.described()? {
@@ -163,7 +163,7 @@ fn fetch_network(args: &SetupArgs, name: Option<&str>, output: &mut Output) -> R
     output.write(&network, &"")
 }
 
-/// How to fetch a network for this GPU, if the built-in one is in use.
+/// If the built-in network is in use.
 fn offer(settings: &Settings, gpu_mb: u64) -> Result<String> {
     let in_use = load_network(&settings.network)?.network.path;
     if !discover::is_built_in(&in_use) {
@@ -263,7 +263,7 @@ fn set_up(args: &SetupArgs, output: &mut Output) -> Result<ExitStatus> {
 }
 
 impl Auto<'_> {
-    /// Takes the steps, prints each and notes it in the report.
+    /// Prints each step and notes it in the report.
     fn go(&mut self, output: &mut Output) -> Result<ExitStatus> {
         let machine = self.report.machine.clone();
         for (name, value) in machine.facts() {

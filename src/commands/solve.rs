@@ -2,10 +2,8 @@
 //!
 //! A position is solved if the move is one of `bm`, none of `am`, and for `dm` and `bm #N` if a mate in as
 //! many moves is proven: of the opponent, or for negative numbers of the side to move. The solution counts
-//! from the first report after which it stayed. Reports come up to 40 times a second, which bounds the
-//! precision. Points, as in the Strategic Test Suite, are added up.
+//! from the first report after which it stayed.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::BufReader;
 use std::ops::ControlFlow;
@@ -15,11 +13,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
-use crossbeam::channel::{Sender, unbounded};
+use crossbeam::channel::{Sender, bounded};
 use serde::Serialize;
 
 use super::measure::{self, LimitArgs, open_positions};
-use crate::commands::engine_args::EngineArgs;
+use crate::commands::engine_args::{EngineArgs, count};
 use crate::commands::running::{engine_facts, origin};
 use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::VERSION;
@@ -43,8 +41,8 @@ pub(crate) struct SolveArgs {
     limits: LimitArgs,
     /// Positions that are searched at once [default: enough to fill a GPU's batches, or one for each thread
     /// on CPUs, or 1 with --movetime]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    concurrency: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = count().range(..=4096))]
+    concurrency: Option<usize>,
     #[command(flatten)]
     settings: EngineArgs,
 }
@@ -100,7 +98,7 @@ fn mate_in(word: &str, is_bare: bool) -> Option<i32> {
     (moves != 0 && moves != i32::MIN).then_some(moves)
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Problem {
     id: String,
     /// As after UCI's `position`.
@@ -174,8 +172,8 @@ impl Problem {
     }
 }
 
-/// `e4=10, d4=5`, as in the Strategic Test Suite. Other suites use the operation for any text.
-/// A word that cannot be read costs its points alone, and is said.
+/// As in the Strategic Test Suite: `e4=10, d4=5`. Other suites use the operation for any text. A word that
+/// cannot be read costs its points alone.
 fn points(game: &History, comment: &str) -> (Vec<(Move, u32)>, Option<String>) {
     let pair = |pair: &str| {
         let (word, points) = pair.rsplit_once('=')?;
@@ -214,7 +212,6 @@ fn moves(game: &History, text: &str) -> Result<Vec<Move>> {
         .collect()
 }
 
-/// When the search first showed the solution and kept it.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Since {
     nodes: u64,
@@ -240,7 +237,7 @@ struct SolveRow {
     time_ms: f64,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 struct Within {
     limit: u64,
     solved: usize,
@@ -272,39 +269,36 @@ pub(super) fn run(args: &SolveArgs, output: &mut Output) -> Result<ExitStatus> {
     let facts = searcher.setup.backend().facts();
     output.tell_origins(vec![origin(&engine_facts(Some(facts), &args.settings.0))]);
     let backend = facts.description.clone();
-    let (sender, answers) = unbounded();
-    let orders = problems.into_iter().enumerate().map(|(place, problem)| {
+    let mut orders = Vec::new();
+    let mut answers = Vec::new();
+    for problem in problems {
         let game = Arc::new(problem.game.clone());
         let last = [game.len() - 1];
+        let (sender, answer) = bounded(1);
         let watcher = Box::new(Watcher {
-            place,
             problem,
             since: None,
             notes: Vec::new(),
-            answers: sender.clone(),
+            answer: sender,
         });
         let order = searcher.order(game, &last, GoRequest::new(limit), watcher);
-        Order {
+        orders.push(Order {
             report_every: Some(REPORT_EVERY),
             ..order
-        }
-    });
-    searcher.submit(orders.collect());
-    // The last watcher closes the channel.
-    drop(sender);
+        });
+        answers.push(answer);
+    }
+    searcher.submit(orders);
     let mut rows = Vec::new();
-    let mut early = BTreeMap::new();
     let mut told = Told::default();
-    for (place, row, notes) in answers {
+    for answer in answers {
+        let (row, notes) = answer.recv()?;
         for note in notes {
             told.tell(note);
         }
-        early.insert(place, row);
-        while let Some(row) = early.remove(&rows.len()) {
-            let row: SolveRow = row?;
-            output.write_ahead(&row)?;
-            rows.push(row);
-        }
+        let row: SolveRow = row?;
+        output.write_ahead(&row)?;
+        rows.push(row);
     }
     let report = SolveReport::new(backend, rows, bad_lines, &told);
     output.report(&report)?;
@@ -378,11 +372,10 @@ impl SolveRow {
 }
 
 struct Watcher {
-    place: usize,
     problem: Problem,
     since: Option<Since>,
     notes: Vec<Note>,
-    answers: Sender<(usize, Result<SolveRow>, Vec<Note>)>,
+    answer: Sender<(Result<SolveRow>, Vec<Note>)>,
 }
 
 impl Listener for Watcher {
@@ -413,11 +406,11 @@ impl Listener for Watcher {
         // Nobody receives it if an earlier search has failed.
         let row = SolveRow::new(&self.problem, outcome, self.since);
         let notes = std::mem::take(&mut self.notes);
-        let _ = self.answers.send((self.place, row, notes));
+        let _ = self.answer.send((row, notes));
     }
 }
 
-/// How many of `figures` are within 100, 200, 500 and so on, up to beyond the `largest`.
+/// Within 100, 200, 500 and so on, up to beyond the `largest`.
 fn within(figures: &[f64], largest: f64) -> Vec<Within> {
     let limits = (2..).flat_map(|power| [1, 2, 5].map(|digit| digit * 10u64.pow(power)));
     let limits = limits.take_while(|&limit| (limit as f64) < largest * 2.5);

@@ -11,20 +11,20 @@ use crate::uci::Audience;
 use zeitnot_engine::engine::{EngineError, Settings};
 use zeitnot_engine::options::Visibility;
 
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Args)]
 pub(crate) struct UciArgs {
     /// Let `uci` list all options, not only those that players need. With --help the same as --help-all
     #[arg(long)]
     show_hidden: bool,
     #[command(flatten)]
     settings: EngineArgs,
-    /// What was wrong with the command line and the configuration file, and is left out.
+    /// Of the command line and the configuration file.
     #[arg(skip)]
     pub(crate) mistakes: Vec<String>,
 }
 
 impl UciArgs {
-    /// Adds the options to `settings`, unless they are invalid beside those.
+    /// Unless they are invalid beside those in `settings`.
     pub(crate) fn add_to(&self, settings: &mut Settings) -> Result<(), EngineError> {
         let mut joint = settings.clone();
         self.settings
@@ -37,7 +37,7 @@ impl UciArgs {
         Ok(())
     }
 
-    /// Whether the network's file is missing, which `place` of the configuration file names.
+    /// `place` of the configuration file names the network.
     pub(crate) fn missing_file(&self, place: Option<&str>) -> Option<String> {
         let file = self
             .settings

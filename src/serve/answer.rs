@@ -164,11 +164,11 @@ pub(super) struct ActionAnswer<'a, T> {
     pub(super) result: T,
 }
 
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct ServerVersion {
+#[derive(Serialize)]
+pub(super) struct ServerVersion<'a> {
     pub(super) version: &'static str,
     pub(super) backend: String,
-    pub(super) network_sha256: Option<String>,
+    pub(super) network_sha256: Option<&'a str>,
 }
 
 #[derive(Serialize)]

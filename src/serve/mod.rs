@@ -4,8 +4,7 @@
 //! - `answer`: what is written: answers, reports, errors.
 //! - `server`: the clients, each with a thread that reads and one that writes.
 //!
-//! `commands` starts it on stdin and stdout, or on a port. The searches themselves are the engine's
-//! ([`Searcher`](zeitnot_engine::serve::Searcher)).
+//! The searches themselves are the engine's ([`Searcher`](zeitnot_engine::serve::Searcher)).
 
 mod answer;
 mod query;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use zeitnot_engine::chess::{History, Move, Variant};
 use zeitnot_engine::engine::{GoRequest, Settings, Setup};
-use zeitnot_engine::options::nearest_name;
+use zeitnot_engine::options::{OptionChoice, nearest_name, option_choice};
 use zeitnot_engine::time::{Bounds, Limit, Millis, Nodes};
 
 /// As a refusal lists them.
@@ -28,11 +28,17 @@ const FLAG: &str = "true or false";
 
 pub(super) enum Command {
     Search(Box<Query>),
-    Cancel(Id),
-    CancelAll(Option<Id>),
-    ClearCache(Option<Id>),
-    Version(Option<Id>),
-    Status(Option<Id>),
+    Act(Action, Option<Id>),
+}
+
+option_choice! {
+    pub(super) enum Action {
+        Cancel = "cancel",
+        CancelAll = "cancel_all",
+        ClearCache = "clear_cache",
+        Version = "version",
+        Status = "status",
+    }
 }
 
 pub(super) struct Query {
@@ -47,7 +53,7 @@ pub(super) struct Query {
     pub(super) warnings: Vec<String>,
 }
 
-/// A refused line or a position that could not be searched, as its client is told.
+/// A refused line, or a position that could not be searched.
 #[derive(Debug, Serialize)]
 pub(super) struct QueryError {
     pub(super) id: Option<Id>,
@@ -68,14 +74,6 @@ impl QueryError {
             ply: None,
         }
     }
-}
-
-/// The server's options, which a query may change for itself.
-#[derive(Clone, Debug)]
-pub(super) struct Defaults {
-    pub(super) setup: Arc<Setup>,
-    /// Visits of a query without a limit.
-    pub(super) nodes: u64,
 }
 
 type Refusal = (String, String);
@@ -160,13 +158,15 @@ impl Entries {
 
 impl Command {
     /// Fails if the line is no JSON object, or a field is wrong.
-    pub(super) fn parse(line: &str, defaults: &Defaults) -> Result<Command, QueryError> {
+    ///
+    /// A query changes options of `setup` for itself, and takes `nodes` if it has no limit.
+    pub(super) fn parse(line: &str, setup: &Arc<Setup>, nodes: u64) -> Result<Command, QueryError> {
         let entries: Entries = serde_json::from_str(line)
             .map_err(|error| QueryError::new(None, format!("expected a JSON object on one line: {error}")))?;
         let id = entries.get("id").map_or_else(|| refuse("id", NO_ID), Id::read);
         let known = id.clone().ok();
         let fields = Fields::read(entries, id);
-        let command = fields.and_then(|fields| fields.command(defaults));
+        let command = fields.and_then(|fields| fields.command(setup, nodes));
         command.map_err(|(field, reason)| QueryError {
             field: Some(field),
             ..QueryError::new(known, reason)
@@ -195,7 +195,7 @@ impl Fields {
         })
     }
 
-    fn command(&self, defaults: &Defaults) -> Result<Command, Refusal> {
+    fn command(&self, setup: &Arc<Setup>, nodes: u64) -> Result<Command, Refusal> {
         for name in self.others.keys() {
             if !FIELDS.split(", ").any(|field| field == name) {
                 let hint = match nearest_name(name, FIELDS.split(", ")) {
@@ -206,37 +206,33 @@ impl Fields {
             }
         }
         let Some(action) = self.others.get("action") else {
-            return self.query(defaults);
+            return self.query(setup, nodes);
         };
         for name in self.others.keys() {
             if !["id", "action"].contains(&name.as_str()) {
                 return refuse(name, "an action has no such field");
             }
         }
-        // Most actions need no id, and any null is none.
-        let id = match self.others.get("id") {
-            None | Some(Value::Null) => Ok(None),
-            Some(_) => self.id.clone().map(Some),
-        };
-        match action.as_str() {
-            Some("cancel") => Ok(Command::Cancel(self.id.clone()?)),
-            Some("cancel_all") => Ok(Command::CancelAll(id?)),
-            Some("clear_cache") => Ok(Command::ClearCache(id?)),
-            Some("version") => Ok(Command::Version(id?)),
-            Some("status") => Ok(Command::Status(id?)),
-            _ => refuse(
+        let Some(action) = action.as_str().and_then(Action::from_name) else {
+            return refuse(
                 "action",
                 "expected cancel, cancel_all, clear_cache, version or status",
-            ),
-        }
+            );
+        };
+        // Most actions need no id, and any null is none.
+        let id = match self.others.get("id") {
+            None | Some(Value::Null) if action != Action::Cancel => None,
+            _ => Some(self.id.clone()?),
+        };
+        Ok(Command::Act(action, id))
     }
 
-    fn query(&self, defaults: &Defaults) -> Result<Command, Refusal> {
+    fn query(&self, setup: &Arc<Setup>, nodes: u64) -> Result<Command, Refusal> {
         let id = self.id.clone()?;
-        let setup = self.setup(defaults)?;
+        let setup = self.setup(setup)?;
         let game = self.game(setup.settings().chess960)?;
         let plies = self.plies(&game)?;
-        let limit = self.limit(defaults)?;
+        let limit = self.limit(nodes)?;
         let report_every = self.number("report_every", LEAST_REPORT_MS..=MAX_MS)?;
         Ok(Command::Search(Box::new(Query {
             id,
@@ -258,11 +254,7 @@ impl Fields {
     }
 
     fn game(&self, chess960: bool) -> Result<History, Refusal> {
-        let variant = if chess960 {
-            Variant::Chess960
-        } else {
-            Variant::Standard
-        };
+        let variant = Variant::of_chess960(chess960);
         let mut game = match self.get("fen", "a string")? {
             None | Some("startpos") => History::from_position(History::start().current().clone(), variant),
             Some(fen) => History::from_fen(fen, variant).or_else(|error| refuse("fen", error))?,
@@ -288,7 +280,7 @@ impl Fields {
         }
     }
 
-    fn limit(&self, defaults: &Defaults) -> Result<Limit, Refusal> {
+    fn limit(&self, default: u64) -> Result<Limit, Refusal> {
         let mut bounds = Bounds {
             nodes: self.number("nodes", 1..=u64::from(u32::MAX))?.map(Nodes),
             movetime: self.number("movetime", 1..=MAX_MS)?.map(|ms| Millis(ms as f64)),
@@ -301,7 +293,7 @@ impl Fields {
         }
         // A mate may never be found.
         if !Limit::from(bounds).has_end() {
-            bounds.nodes = Some(Nodes(defaults.nodes));
+            bounds.nodes = Some(Nodes(default));
         }
         Ok(bounds.into())
     }
@@ -323,8 +315,8 @@ impl Fields {
         moves.or_else(|error| refuse("searchmoves", error))
     }
 
-    fn setup(&self, defaults: &Defaults) -> Result<Arc<Setup>, Refusal> {
-        let mut settings = defaults.setup.settings().clone();
+    fn setup(&self, common: &Arc<Setup>) -> Result<Arc<Setup>, Refusal> {
+        let mut settings = common.settings().clone();
         for (name, value) in &self.options {
             set_option(&mut settings, name, value)?;
         }
@@ -332,11 +324,10 @@ impl Fields {
         if let Some(lines) = self.number("multipv", 1..=500)? {
             settings.info.multi_pv = lines as usize;
         }
-        if settings == *defaults.setup.settings() {
-            return Ok(defaults.setup.clone());
+        if settings == *common.settings() {
+            return Ok(common.clone());
         }
-        defaults
-            .setup
+        common
             .with_settings(settings)
             .map(Arc::new)
             .or_else(|error| refuse("options", error))
@@ -402,18 +393,16 @@ mod tests {
 
     const NODES: u64 = 700;
 
-    fn defaults() -> Defaults {
+    fn common() -> Arc<Setup> {
         let mut settings = Settings::default();
         settings.set("Backend", "random").unwrap();
-        Defaults {
-            setup: Arc::new(Setup::new(settings).unwrap()),
-            nodes: NODES,
-        }
+        Arc::new(Setup::new(settings).unwrap())
     }
 
     fn parse(lines: &[&str]) -> Vec<Result<Command, QueryError>> {
-        let defaults = defaults();
-        lines.iter().map(|line| Command::parse(line, &defaults)).collect()
+        let common = common();
+        let parse = |line: &&str| Command::parse(line, &common, NODES);
+        lines.iter().map(parse).collect()
     }
 
     fn query(line: &str) -> Query {
@@ -613,16 +602,16 @@ mod tests {
 
     #[test]
     fn options_belong_to_their_query() {
-        let defaults = defaults();
-        let setup = |line: &str| match Command::parse(line, &defaults) {
+        let common = common();
+        let setup = |line: &str| match Command::parse(line, &common, NODES) {
             Ok(Command::Search(query)) => query.setup,
             _ => panic!("{line}"),
         };
         let plain = setup(r#"{"id":1,"chess960":false}"#);
-        assert!(Arc::ptr_eq(&plain, &defaults.setup), "nothing was changed");
+        assert!(Arc::ptr_eq(&plain, &common), "nothing was changed");
         let changed = setup(r#"{"id":1,"multipv":3,"options":{"CPuct":2.5,"ScoreType":"WDL_mu"}}"#);
         assert_eq!(changed.settings().info.multi_pv, 3);
-        assert_ne!(*changed.settings(), *defaults.setup.settings());
-        assert_eq!(*setup(r#"{"id":1}"#).settings(), *defaults.setup.settings());
+        assert_ne!(*changed.settings(), *common.settings());
+        assert_eq!(*setup(r#"{"id":1}"#).settings(), *common.settings());
     }
 }

@@ -1,8 +1,8 @@
 //! The clients of the server, their queries, and the routes of the answers.
 //!
 //! A [`Client`] has a thread that reads its lines and one that writes its [`Answers`]. Search threads put
-//! answers into the channel between them without waiting. While a client does not read its answers, its lines
-//! are not read.
+//! answers into the channel between them without waiting. A client that does not read its answers is not
+//! read.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::answer::{ActionAnswer, Answer, Figures, MoveFigures, ServerStatus, ServerVersion};
-use super::query::{Command, Defaults, Id, Query, QueryError};
+use super::query::{Action, Command, Id, Query, QueryError};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::History;
 use zeitnot_engine::engine::{EngineError, Listener, Settings, Setup};
@@ -26,6 +26,7 @@ use zeitnot_engine::files::{LineError, Lines};
 use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::network::cache::EvalCache;
 use zeitnot_engine::note::Note;
+use zeitnot_engine::options::OptionChoice;
 use zeitnot_engine::search::{Outcome, SearchInfo};
 use zeitnot_engine::serve::{Order, Searcher, searches_at_once};
 
@@ -36,7 +37,7 @@ const UNREAD_PAUSE: Duration = Duration::from_millis(5);
 /// Lines of a query: more than any position has moves.
 const ALL_MOVES: usize = 500;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct ServerLimits {
     /// Positions searched at once. `None` leaves it to the backend.
     pub(crate) searches: Option<usize>,
@@ -50,10 +51,8 @@ pub(crate) struct ServerLimits {
 pub(crate) struct Server {
     searcher: Searcher,
     limits: ServerLimits,
-    defaults: Defaults,
     /// Keeps nothing, for searches whose options change evaluations.
     no_cache: Arc<EvalCache>,
-    version: ServerVersion,
     room: Arc<Room>,
     next_number: AtomicU64,
     started: Instant,
@@ -71,26 +70,15 @@ impl Server {
                 .unwrap_or_else(|| searches_at_once(backend, threads))
         };
         let searcher = Searcher::open(settings, searches)?;
-        let setup = searcher.setup.clone();
         let room = Arc::new(Room {
             bytes: searcher.answer_bytes,
             clients: AtomicUsize::new(0),
             games: AtomicUsize::new(0),
         });
-        let version = ServerVersion {
-            version: VERSION,
-            backend: setup.backend().facts().description_without_folder(),
-            network_sha256: setup.network_sha256().map(str::to_owned),
-        };
         Ok(Server {
             searcher,
             limits,
             no_cache: Arc::new(EvalCache::new(0)),
-            version,
-            defaults: Defaults {
-                setup,
-                nodes: limits.nodes,
-            },
             room,
             next_number: AtomicU64::new(0),
             started: Instant::now(),
@@ -146,8 +134,7 @@ impl Server {
             pool: self.searcher.status(),
             uptime_ms: self.started.elapsed().as_millis() as u64,
             busy_ms: self
-                .defaults
-                .setup
+                .setup()
                 .backend()
                 .busy_time()
                 .map(|time| time.as_millis() as u64),
@@ -178,7 +165,7 @@ struct OpenQuery {
     _game: HeldGame,
 }
 
-/// What all clients share of the memory for answers that they have not read, and of that for their games.
+/// What clients share of the memory for unread answers, and of that for games.
 #[derive(Debug)]
 struct Room {
     /// Most bytes of either.
@@ -219,7 +206,7 @@ impl Drop for HeldGame {
 }
 
 impl Queries {
-    /// Whether the client may have further answers: all clients have equal parts of the room.
+    /// All clients have equal parts of the room.
     fn has_room(&self) -> bool {
         let part = self.room.bytes / self.room.clients.load(Ordering::Relaxed).max(1);
         self.unread_bytes.load(Ordering::Relaxed) <= part
@@ -239,7 +226,7 @@ impl Queries {
         let _ = self.sender.send(line);
     }
 
-    /// Stops the searches of the open queries that `is_meant` chooses, and counts them.
+    /// Counts the open queries that `is_meant` chooses, and stops their searches.
     fn stop(&self, is_meant: impl Fn(&OpenQuery) -> bool) -> usize {
         let mut stopped = 0;
         for query in self.open.lock().values().filter(|query| is_meant(query)) {
@@ -247,12 +234,6 @@ impl Queries {
             stopped += 1;
         }
         stopped
-    }
-
-    fn answered(&self, query: &OpenQuery) {
-        if query.left.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.open.lock().remove(&query.number);
-        }
     }
 }
 
@@ -296,7 +277,7 @@ impl Client {
 
     fn follow(&self, number: u64, line: &str) {
         let Client { server, queries } = self;
-        match Command::parse(line, &server.defaults) {
+        match Command::parse(line, server.setup(), server.limits.nodes) {
             // Without an identity the line number names the query.
             Err(error) if error.id.is_none() => {
                 let reason = format!("line {number}: {}", error.reason);
@@ -304,28 +285,42 @@ impl Client {
             }
             Err(error) => queries.send(&error),
             Ok(Command::Search(query)) => self.search(*query),
-            Ok(Command::Cancel(id)) => self.cancel(Some(&id), "cancel", |query| query.id == id),
-            Ok(Command::CancelAll(id)) => self.cancel(id.as_ref(), "cancel_all", |_| true),
-            Ok(Command::ClearCache(id)) => {
-                server.searcher.cache.clear();
-                self.tell_done(id.as_ref(), "clear_cache", ());
-            }
-            Ok(Command::Version(id)) => self.tell_done(id.as_ref(), "version", &server.version),
-            Ok(Command::Status(id)) => self.tell_done(id.as_ref(), "status", server.status()),
+            Ok(Command::Act(action, id)) => self.act(action, id.as_ref()),
         }
     }
 
-    fn tell_done(&self, id: Option<&Id>, action: &str, result: impl Serialize) {
+    fn act(&self, action: Action, id: Option<&Id>) {
+        let server = &self.server;
+        match action {
+            Action::Cancel | Action::CancelAll => {
+                let is_meant = |query: &OpenQuery| action == Action::CancelAll || Some(&query.id) == id;
+                let cancelled = self.queries.stop(is_meant);
+                server.searcher.remove_stopped();
+                self.tell_done(action, id, json!({ "cancelled": cancelled }));
+            }
+            Action::ClearCache => {
+                server.searcher.cache.clear();
+                self.tell_done(action, id, ());
+            }
+            Action::Version => {
+                let setup = server.setup();
+                let version = ServerVersion {
+                    version: VERSION,
+                    backend: setup.backend().facts().description_without_folder(),
+                    network_sha256: setup.network_sha256(),
+                };
+                self.tell_done(action, id, version);
+            }
+            Action::Status => self.tell_done(action, id, server.status()),
+        }
+    }
+
+    fn tell_done(&self, action: Action, id: Option<&Id>, result: impl Serialize) {
+        let action = action.name();
         self.queries.send(&ActionAnswer { id, action, result });
     }
 
-    fn cancel(&self, id: Option<&Id>, action: &str, is_meant: impl Fn(&OpenQuery) -> bool) {
-        let cancelled = self.queries.stop(is_meant);
-        self.server.searcher.remove_stopped();
-        self.tell_done(id, action, json!({ "cancelled": cancelled }));
-    }
-
-    /// Queues the positions of `query`. Those without a legal move are answered at once.
+    /// Positions without a legal move are answered at once.
     fn search(&self, query: Query) {
         let Client { server, queries } = self;
         let Query {
@@ -351,7 +346,7 @@ impl Client {
             _game: held,
         });
         queries.open.lock().insert(open.number, open.clone());
-        let cache = if setup.shares_evaluations(&server.defaults.setup) {
+        let cache = if setup.shares_evaluations(server.setup()) {
             &server.searcher.cache
         } else {
             &server.no_cache
@@ -478,8 +473,11 @@ impl Reply {
 
     fn finish(&self, answer: &impl Serialize) {
         // Update the status before answering: a client may query again at once.
-        self.queries.answered(&self.query);
-        self.queries.send(answer);
+        let Reply { queries, query, .. } = self;
+        if query.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            queries.open.lock().remove(&query.number);
+        }
+        queries.send(answer);
     }
 }
 

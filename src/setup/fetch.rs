@@ -1,8 +1,8 @@
 //! Fetches a package's wheel from PyPI into the cache folder, once.
 //!
-//! `pip download` uses the user's mirrors, proxies and certificates. We check the SHA-256 and unpack.
-//! Concurrent processes wait at a lock, which the system releases when a process dies. A fetch works in its
-//! own folder, renamed when complete. The next fetch removes the folder of an interrupted one.
+//! `pip download` uses the user's mirrors, proxies and certificates. Concurrent processes wait at a lock,
+//! which the system releases when a process dies. A fetch works in its own folder, renamed when complete. The
+//! next fetch removes the folder of an interrupted one.
 
 use std::env;
 use std::fs::{self, File};

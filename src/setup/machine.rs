@@ -227,8 +227,7 @@ fn software_gpu() -> Option<Gpu> {
         name: Some("software renderer".into()),
         driver: Some("llvmpipe".into()),
         version: driver.api,
-        memory_mb: None,
-        capability: None,
+        ..Gpu::default()
     })
 }
 
@@ -286,7 +285,7 @@ pub(super) fn pip_remedy() -> String {
 
 fn remedy_for_libraries(provider: Provider, missing: &[&str]) -> String {
     let wheel_of = |name: &&str| match Package::with_library(name) {
-        Some(package) => (package.name, package.brings(name)),
+        Some(package) => (package.name, package.linux_files.contains(name)),
         None if name.starts_with("libcufft.") => ("nvidia-cufft", false),
         None => ("nvidia-cuda-runtime", false),
     };

@@ -1,7 +1,7 @@
 //! The packages to fetch from PyPI: ONNX Runtime, provider plugins, and libraries of NVIDIA.
 //!
-//! `packages.json` pins each package's version, wheels and SHA-256. Of the wheels for several Pythons it has
-//! CPython 3.12's. NVIDIA's libraries are in the order of fetching.
+//! `packages.json` pins versions, wheels and SHA-256, of wheels for several Pythons CPython 3.12's. NVIDIA's
+//! libraries are in the order of fetching.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ pub(super) struct Package {
     pub(super) folder: &'static str,
     /// The libraries of NVIDIA that it brings, on Linux …
     #[serde(default)]
-    linux_files: Vec<&'static str>,
+    pub(super) linux_files: Vec<&'static str>,
     /// … and on Windows.
     #[serde(default)]
     windows_files: Vec<&'static str>,
@@ -74,10 +74,6 @@ impl Package {
         PACKAGES
             .iter()
             .find(|package| package.linux_files.iter().any(|own| stem(own) == stem(file)))
-    }
-
-    pub(super) fn brings(&self, file: &str) -> bool {
-        self.linux_files.contains(&file)
     }
 
     /// `None` if nothing is published for the system.

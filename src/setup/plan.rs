@@ -1,4 +1,4 @@
-//! All files of a provider: what is here, and what to fetch.
+//! What a provider needs: what is here, and what to fetch.
 
 use std::fmt;
 use std::path::Path;
@@ -57,7 +57,7 @@ pub(crate) struct Item {
     kind: Kind,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum Kind {
     Runtime,
     Plugin,

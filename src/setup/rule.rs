@@ -16,7 +16,7 @@ struct Rule {
     provider: Provider,
 }
 
-/// The first line wins that fits a GPU for which its provider has code, and is published for the system.
+/// The first line wins that fits a GPU, whose provider has code for it and is published for the system.
 const RULES: [Rule; 8] = [
     Rule {
         maker: Maker::Nvidia,
@@ -61,7 +61,7 @@ impl Rule {
     }
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) struct Choice<'a> {
     /// `None` where the CPU is to evaluate.
     pub(crate) chosen: Option<(&'a Gpu, Provider)>,

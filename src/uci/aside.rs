@@ -1,7 +1,7 @@
 //! Lines that are written aside from the answers: the log, and messages on stderr.
 //!
-//! A pipe that nobody reads or a disk that hangs must hold up no answer. So a thread of their own opens the
-//! file and writes, in the order of the lines. Lines that find no room meanwhile are left out and counted.
+//! A pipe that nobody reads or a disk that hangs must hold up no answer. So a thread opens the file and
+//! writes. Lines that find no room meanwhile are left out and counted.
 
 use std::io::{self, Write};
 use std::mem;
@@ -127,7 +127,7 @@ impl Drop for Aside {
 }
 
 impl Queue {
-    /// Lines are written as soon as they come, so that a crash loses next to nothing.
+    /// Written at once, so that a crash loses next to nothing.
     fn write_to(&self, mut sink: impl Write) -> io::Result<()> {
         loop {
             let mut waiting = self.waiting.lock();

@@ -212,7 +212,7 @@ fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCo
     }
     let value = words
         .next()
-        .and_then(|first| line.get(offset_of(first, line)..))
+        .and_then(|first| line.get(first.as_ptr().addr() - line.as_ptr().addr()..))
         .unwrap_or_default();
     Ok(UciCommand::SetOption {
         name: name.join(" "),
@@ -226,11 +226,6 @@ fn parse_perft(depth: &str) -> Result<UciCommand, String> {
     plies
         .map(UciCommand::Perft)
         .ok_or(format!("go perft: {expected}, found \"{depth}\", ignored"))
-}
-
-/// Bytes before `part`, which is a part of `whole`.
-fn offset_of(part: &str, whole: &str) -> usize {
-    part.as_ptr().addr() - whole.as_ptr().addr()
 }
 
 #[cfg(test)]

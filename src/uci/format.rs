@@ -24,7 +24,10 @@ pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> 
         } else {
             info.nodes
         };
-        let score = score(value, options.score_type);
+        let score = match value.mate {
+            Some(mate) => format!("mate {mate}"),
+            None => format!("cp {}", score_in(options.score_type, value)),
+        };
         let mut text =
             format!("info depth {depth} seldepth {seldepth} time {time} nodes {nodes} score {score}");
         if options.show_wdl {
@@ -48,23 +51,9 @@ pub(super) fn info(root: &History, info: &SearchInfo, options: &InfoOptions) -> 
     texts
 }
 
-pub(super) fn stats(root: &History, info: &SearchInfo) -> Vec<String> {
-    info.move_stats
-        .iter()
-        .flat_map(|stats| move_stats_lines(root, stats))
-        .collect()
-}
-
 /// The first of the `plies` is the side to move's own.
 fn moves_left(plies: f32) -> u32 {
     (plies / 2.0).ceil() as u32
-}
-
-fn score(value: &LineValue, form: ScoreType) -> String {
-    match value.mate {
-        Some(mate) => format!("mate {mate}"),
-        None => format!("cp {}", score_in(form, value)),
-    }
 }
 
 /// Win, draw and loss in permille, which sum to 1000.
@@ -110,9 +99,16 @@ const FULL_POLICY: f32 = 0.99995;
 /// Below this the policy is written as 0.
 const LEAST_POLICY: f32 = 0.00005;
 
-fn move_stats_lines(root: &History, stats: &RootStats) -> Vec<String> {
-    let moves = stats.moves.iter().map(|stats| move_line(root, stats));
-    moves.chain([root_line(stats)]).collect()
+pub(super) fn stats(position: &History, RootStats { moves, root }: &RootStats) -> Vec<String> {
+    let mut lines: Vec<_> = moves.iter().map(|stats| move_line(position, stats)).collect();
+    lines.push(format!(
+        "node  ({:>4}) {}{}{}",
+        moves.len(),
+        counts(root),
+        mean(root),
+        network_value(root)
+    ));
+    lines
 }
 
 fn move_line(root: &History, stats: &MoveStats) -> String {
@@ -129,16 +125,6 @@ fn move_line(root: &History, stats: &MoveStats) -> String {
         counts(node),
         mean(node),
         network_value(node)
-    )
-}
-
-fn root_line(RootStats { moves, root }: &RootStats) -> String {
-    format!(
-        "node  ({:>4}) {}{}{}",
-        moves.len(),
-        counts(root),
-        mean(root),
-        network_value(root)
     )
 }
 
@@ -359,7 +345,7 @@ mod tests {
             ..NODE
         };
         assert_eq!(
-            move_stats_lines(&root, &RootStats { moves, root: node }),
+            super::stats(&root, &RootStats { moves, root: node }),
             [
                 "e2e4  (322 ) N:       0 (+ 0) (P: 12.34%) (WL:  -.-----) (D: -.---) (M:  -.-) (Q: -0.25000) \
                  (U: 0.12345) (S:  0.13579) (V:  -.----) ",

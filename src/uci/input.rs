@@ -1,4 +1,4 @@
-//! Reads the GUI's lines on a thread of its own, to note when each came.
+//! Reads the GUI's lines on a thread, to note when each came.
 
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -25,13 +25,13 @@ pub(super) struct Received {
 /// The lines of the GUI.
 pub(super) struct Input {
     lines: Receiver<Received>,
-    /// Read amid a command that takes long, and to be obeyed after it.
+    /// Read amid a command that takes long.
     put_off: VecDeque<Received>,
 }
 
 impl Input {
-    /// The session must end with its input: if `output` is not read then, the process ends. Where no thread
-    /// is to be had, it says so, and the input is empty.
+    /// The session must end with its input: if `output` is not read then, the process ends. Without a thread
+    /// the input is empty.
     pub(super) fn read(input: impl BufRead + Send + 'static, output: &UciOutput) -> Input {
         let (sender, lines) = bounded(MAX_AHEAD);
         let shared = output.clone();
@@ -72,11 +72,11 @@ impl Input {
         self.put_off.push_back(received);
     }
 
-    /// Whether a line that was put off is one of these.
-    pub(super) fn has_put_off(&self, words: &[&str]) -> bool {
+    /// Whether a line that was put off ends what is done.
+    pub(super) fn has_put_off_an_end(&self) -> bool {
         self.put_off.iter().any(|received| {
             let text = received.line.as_deref().unwrap_or_default();
-            words.contains(&text.trim_ascii())
+            matches!(text.trim_ascii(), "stop" | "quit")
         })
     }
 }
@@ -96,7 +96,7 @@ fn read(input: impl BufRead, lines: &Sender<Received>) {
     }
 }
 
-/// Ends the process if the GUI has not taken a line for a second after the end of its input.
+/// If the GUI has taken no line for a second after the end of its input.
 fn leave_if_stuck(output: &UciOutput) {
     let over = Instant::now();
     while output.is_shared() {

@@ -2,7 +2,7 @@
 //!
 //! `session` reads commands and drives the [`Engine`](zeitnot_engine::engine::Engine). `command` parses
 //! lines, `format` writes `info` and `bestmove`, `input` and `output` hand lines over, and `aside` writes the
-//! log. An error is answered with an `info string`, and the old state stays.
+//! log.
 
 mod aside;
 mod command;

@@ -32,7 +32,7 @@ struct Channel {
     log_name: String,
     /// Started by the first line.
     stderr: Option<Arc<Aside>>,
-    /// Many hosts never read stderr, and libraries that write there too would find a full pipe.
+    /// Many hosts never read stderr, and libraries would find a full pipe.
     stderr_left: usize,
 }
 
@@ -92,7 +92,7 @@ impl UciOutput {
         self.lines([line]);
     }
 
-    /// Each line is an `info string`. An error is a single line, and goes to stderr too.
+    /// Lines are `info string`s. An error is a single line, and goes to stderr too.
     pub(super) fn note(&self, note: impl Into<Note>) {
         let note = note.into();
         let text = printable(&note.to_string());

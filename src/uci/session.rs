@@ -146,14 +146,14 @@ impl Session {
         }
     }
 
-    /// Waits for the search's end, unless the reader of the output has gone.
+    /// Unless the reader of the output has gone.
     fn finish(&mut self) {
         while self.engine.is_searching() && !self.output.is_broken() {
             std::thread::sleep(FINISHING_TICK);
         }
     }
 
-    /// Waits for the search's end. One that only `stop` ends would wait for ever.
+    /// One that only `stop` ends would wait for ever.
     fn wait(&mut self) {
         if self.engine.still_waits_for_stop() {
             return self.output.note("wait: only stop ends this search, ignored");
@@ -186,7 +186,7 @@ impl Session {
             UciCommand::Stop => self.engine.stop(),
             UciCommand::PonderHit => drop(self.engine.ponder_hit(Instant::now())),
             UciCommand::Wait => self.wait(),
-            UciCommand::Show => self.show(board),
+            UciCommand::Show => self.show(),
             UciCommand::Eval => self.evaluate(),
             UciCommand::Perft(depth) => self.count_paths(depth),
             UciCommand::Help => self.output.line(HELP.trim_end()),
@@ -195,7 +195,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets an option, or reports the replacement of one that only Lc0 has.
+    /// Or reports the replacement of one that only Lc0 has.
     fn set_option(&mut self, name: &str, value: &str) {
         if let Some(option) = ignored_option(name) {
             return self
@@ -231,7 +231,7 @@ impl Session {
         }
     }
 
-    /// The other name of an option that was changed, if `value` is only the default: GUIs send both.
+    /// If `value` is only the default of the option's other name: GUIs send both.
     fn changed_under_other_name(&mut self, name: &str, value: &str) -> Option<&'static str> {
         let [name, other] = both_names(name)?;
         let mut asked = self.command_line.clone();
@@ -264,9 +264,9 @@ impl Session {
         self.output.line("uciok");
     }
 
-    fn show(&self, text: impl FnOnce(&History) -> String) {
-        match self.engine.accepted_position().map(text) {
-            Ok(text) => self.output.line(text.trim_end()),
+    fn show(&self) {
+        match self.engine.accepted_position() {
+            Ok(game) => self.output.line(board(game)),
             Err(error) => self.output.error(&error),
         }
     }
@@ -317,7 +317,7 @@ impl Session {
         }
     }
 
-    /// Hears what has come amid a count: what ends it, and `isready`. All else is obeyed after it.
+    /// Hears what ends a count, and `isready`. All else is obeyed after it.
     fn goes_on_counting(&mut self, counted: u64) -> bool {
         loop {
             match self.input.look_ahead() {
@@ -331,7 +331,7 @@ impl Session {
                 Ok(received) => self.input.put_off(received),
             }
         }
-        !self.input.has_put_off(&["stop", "quit"])
+        !self.input.has_put_off_an_end()
     }
 
     /// Answers `isready` after loading, unless a search is running.
@@ -352,7 +352,7 @@ impl Session {
         self.move_start.readyok_sent();
     }
 
-    /// What is in force if it has just changed. Tells why there is none.
+    /// What has just come into force. Tells why there is none.
     fn prepare(&mut self) -> Vec<Note> {
         match self.engine.prepare() {
             Ok(Some(in_force)) => {
@@ -420,7 +420,8 @@ struct UciListener {
 impl Listener for UciListener {
     fn info(&mut self, root: &History, info: &SearchInfo) -> ControlFlow<()> {
         self.output.lines(format::info(root, info, &self.options));
-        let stats = format::stats(root, info);
+        let stats = info.move_stats.as_ref();
+        let stats = stats.map_or(Vec::new(), |stats| format::stats(root, stats));
         if self.options.verbose_move_stats {
             self.output.note(stats.join("\n"));
         } else {
@@ -480,7 +481,7 @@ const HELP: &str = include_str!("help.txt");
 const BETWEEN_RANKS: &str = " +---+---+---+---+---+---+---+---+\n";
 
 /// The answer to `d`. The first lines are Stockfish's, which scripts read.
-pub(super) fn board(game: &History) -> String {
+fn board(game: &History) -> String {
     let position = game.current();
     let mut text = format!("\n{BETWEEN_RANKS}");
     for rank in Rank::ALL.into_iter().rev() {

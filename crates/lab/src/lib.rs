@@ -1,9 +1,7 @@
 //! The laboratory of Zeitnot: measurements with many games. The engine does without it.
 //!
 //! Each measurement has the games that it reads or plays, the *rows* that it writes, the *study* that is
-//! computed from rows, and the *page* that shows it. [`Phase`] says what opening, middlegame and endgame are,
-//! and [`LabError`] why a measurement could not be made. The commands `analyse`, `match`, `tune`, `timelab`,
-//! `movesleft` and `report` call these modules.
+//! computed from rows, and the *page* that shows it.
 //!
 //! # Layers
 //!

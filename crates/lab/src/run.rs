@@ -1,8 +1,7 @@
 //! A run: what it is, the folder that it alone writes to, and the journal of what it has done.
 //!
-//! [`Run::claim`] locks the folder and compares its `run.json` with the [`Origin`] of this run: the same run
-//! goes on, any other is refused. A [`Journal`] has a line for each game. It is what a run knows of itself:
-//! tables, games and pages are made from its rows.
+//! [`Run::claim`] locks the folder and compares its `run.json` with the [`Origin`] of this run: any other is
+//! refused. A [`Journal`] has a line for each game: tables, games and pages are made from its rows.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
@@ -21,14 +20,14 @@ use zeitnot_engine::system::host_name;
 
 const FILE: &str = "run.json";
 /// The fact that names the precision of a network. Devices choose it unless the user does, so that it is no
-/// part of the identity that all machines of a run share.
+/// part of a run's identity.
 pub const PRECISION: &str = "precision";
-/// Locked as long as a process writes to the folder, whose number and machine are in it.
+/// Locked as long as a process, which it names, writes to the folder.
 const LOCK: &str = "run.lock";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The identity of the run: a hash over all that its results depend on. Empty where nobody asks for it.
+    /// The identity of the run: a hash over all that its results depend on, or empty.
     #[serde(default)]
     pub run: String,
     pub command: String,
@@ -53,7 +52,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Makes the folder, or takes that of the same run. `files` are those that the run replaces.
+    /// Makes the folder, or takes that of the same run. `files` are those that it replaces.
     ///
     /// # Errors
     /// Refuses the folder of another run or process, a damaged `run.json`, and files that no run has written.
@@ -191,15 +190,9 @@ impl Origin {
         !own.is_empty() && !others.is_empty() && own != others
     }
 
-    /// Leaves of paths only what they end in, for reports that are passed on.
+    /// Leaves of paths only their last parts, for reports that are passed on.
     pub fn without_folders(self) -> Origin {
-        let word = |word: &str| {
-            let (flag, value) = word.split_at(word.find('=').map_or(0, |place| place + 1));
-            let value = value.trim_end_matches(['/', '\\']);
-            let folder = value.rfind(['/', '\\']).map_or(0, |place| place + 1);
-            format!("{flag}{}", &value[folder..])
-        };
-        let command = self.command.split(' ').map(word).join(" ");
+        let command = self.command.split(' ').map(without_folder).join(" ");
         Origin { command, ..self }
     }
 
@@ -212,6 +205,14 @@ impl Origin {
         let facts = self.facts.iter().map(|(name, value)| (&**name, &**value));
         facts.chain(own).filter(|(_, value)| !value.is_empty())
     }
+}
+
+/// A word of a command line, with what the path in it ends in.
+pub fn without_folder(word: &str) -> String {
+    let (flag, value) = word.split_at(word.find('=').map_or(0, |place| place + 1));
+    let value = value.trim_end_matches(['/', '\\']);
+    let folder = value.rfind(['/', '\\']).map_or(0, |place| place + 1);
+    format!("{flag}{}", &value[folder..])
 }
 
 #[derive(Serialize, Deserialize)]
@@ -227,11 +228,11 @@ struct Line<R> {
 const SUM: &str = "{\"sum\":\"";
 const SUM_DIGITS: usize = 8;
 
-/// A row of a journal, and what it adds to the files that are made of the journal.
+/// A row of a journal, and what it adds to files made of the journal.
 pub trait Entry: Serialize + DeserializeOwned {
     const JOURNAL: &'static str;
 
-    /// The names of the files that are made of it, and what each begins with.
+    /// The names of these files, and what each begins with.
     fn exports() -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -245,8 +246,8 @@ pub trait Entry: Serialize + DeserializeOwned {
 /// Waiting for the disk may take one part in so many of a run.
 const SYNC_DIVISOR: u32 = 50;
 
-/// Lines of JSON, open to be continued, and what is made of them: a file that is damaged or behind is made
-/// anew when the journal is opened. None ever has more than the disk has of the journal.
+/// Lines of JSON, open to be continued, and files made of them: one that is damaged or behind is made anew
+/// when the journal is opened. None ever has more than the disk has of the journal.
 #[derive(Debug)]
 pub struct Journal<R> {
     file: OwnFile,
@@ -260,8 +261,8 @@ pub struct Journal<R> {
 }
 
 impl<R: Entry> Journal<R> {
-    /// Opens or makes a journal of the run. `take` gets the rows that are there, in order. Cuts off a
-    /// half-written last line, and refuses any other damage by its line, and a journal that has lost rows.
+    /// Opens or makes a journal of the run. `take` gets its rows, in order. Cuts off a half-written last
+    /// line, and refuses other damage by its line, and a journal that has lost rows.
     pub fn open(run: &Run, mut take: impl FnMut(R) -> Result<(), LabError>) -> Result<Journal<R>, LabError> {
         let path = run.folder.join(R::JOURNAL);
         let id = run.origin.run.clone();
@@ -299,7 +300,7 @@ impl<R: Entry> Journal<R> {
         })
     }
 
-    /// Adds a row, which then survives the end of the program, and that of the system if the disk is quick.
+    /// Adds a row, which survives the end of the program, and of the system if the disk is quick.
     pub fn add(&mut self, row: &R) -> Result<(), RowError> {
         let line = serde_json::to_string(&Line {
             run: self.run.clone(),

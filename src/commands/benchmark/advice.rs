@@ -1,7 +1,7 @@
 //! Recommends settings by the strength that their speed is worth.
 //!
-//! More nodes per second are worth Elo, and visits that do not see each other's results cost some. Games have
-//! measured both.
+//! More nodes per second are worth Elo, and visits that do not see each other's results cost some, as games
+//! have measured.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ const SECONDS_A_MOVE: f64 = 1.0;
 /// Least gain of a recommendation: that of 5 % more nodes.
 const LEAST_GAIN: f64 = 0.07 * ELO_OF_DOUBLING;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sample {
     nps: f64,
     /// Above a level common to all.
@@ -77,7 +77,7 @@ pub(super) struct Advice {
     in_force: Combination,
     trials: Vec<Trial>,
     recommended: Option<Recommendation>,
-    /// What was written to the configuration file, or why nothing was.
+    /// What was written, or why nothing was.
     config: Option<String>,
 }
 
@@ -149,7 +149,7 @@ fn changes(new: &Combination, old: &Combination) -> Vec<Change<'static>> {
     changes
 }
 
-/// What was written or why nothing was, and false if lines of the user prevent it.
+/// Also false if lines of the user prevent it.
 pub(crate) fn write_setting(
     config: &WritableConfig,
     new: &Combination,

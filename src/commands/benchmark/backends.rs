@@ -1,5 +1,5 @@
-//! `zeitnot benchmark --backends a,b,c`, `--thread-counts` and `--batches`: compares backends, numbers of
-//! threads and batch sizes in one report.
+//! Compares backends, numbers of threads and batch sizes in one report: `zeitnot benchmark --backends a,b,c`,
+//! `--thread-counts` and `--batches`.
 //!
 //! Each run is a child process: a crash or hang becomes a row, and each can load its own ONNX Runtime.
 
@@ -17,6 +17,7 @@ use super::BenchmarkArgs;
 use super::advice::{Advice, Measured, Sample};
 use crate::commands::child_process;
 use crate::commands::doctor::{Candidate, Verdict};
+use crate::commands::engine_args::count;
 use crate::commands::measure::{claim, write_report};
 use crate::commands::running::{interruption, quoted};
 use crate::config_file::WritableConfig;
@@ -42,7 +43,7 @@ pub(crate) struct BackendsArgs {
     /// Compare these numbers of threads, each with all backends. Without --backends beside the settings in
     /// force
     #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "compare",
-          value_parser = RangedU64ValueParser::<usize>::new().range(1..=256))]
+          value_parser = count().range(..=256))]
     thread_counts: Vec<usize>,
     /// Compare these batch sizes, each with all backends and numbers of threads. Without --backends beside
     /// the settings in force
@@ -116,9 +117,7 @@ pub(super) fn run(args: &BenchmarkArgs, positions: usize, output: &mut Output) -
         _ => Ok(true),
     };
     output.report(&report)?;
-    if let Some(run) = &run {
-        write_report(run, report.page(), &report, output)?;
-    }
+    write_report(run, || report.page(), &report, output)?;
     if is_stopped {
         eprint_message("stopped; these are the backends until then");
         return Ok(ExitStatus::Stopped);
@@ -250,7 +249,7 @@ impl Run {
 }
 
 impl BackendsReport {
-    /// Measures the combinations in turn with the same `flags`, each for at most `patience`, until Ctrl-C.
+    /// Each for at most `patience`, with the same `flags`, until Ctrl-C.
     pub(crate) fn measure(
         combinations: Vec<Combination>,
         flags: &[(&str, String)],
@@ -275,7 +274,7 @@ impl BackendsReport {
         })
     }
 
-    /// The backend that is clearly better than the first, or else the first.
+    /// Clearly better than the first, or else the first.
     pub(crate) fn best(&self) -> &str {
         self.advice.as_ref().map_or("", Advice::backend)
     }
@@ -319,7 +318,6 @@ impl BackendsReport {
         }
     }
 
-    /// For each run its card, or why it has none.
     fn lines(&self) -> String {
         let line = |run: &Run| {
             let card = run.report.as_ref().and_then(|report| report["card"].as_str());

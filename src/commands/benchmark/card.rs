@@ -1,8 +1,8 @@
 //! The run in one line for a forum, in at most [`LENGTH`] characters.
 
 use super::threads_text;
-use crate::commands::measure::SpeedReport;
 use crate::commands::measure::noise::MachineNoise;
+use crate::commands::measure::{SpeedReport, cut};
 use crate::setup::Machine;
 use zeitnot_engine::network::discover::BUILT_IN_MARK;
 use zeitnot_engine::network::{BackendInfo, without_folder};
@@ -61,7 +61,7 @@ fn computed(info: &BackendInfo, gpus: &[Gpu]) -> Option<String> {
     })
 }
 
-/// Machine and network share what begin and end leave, and each gets what the other leaves.
+/// Machine and network share the rest, and each gets what the other leaves.
 fn line(begin: &str, machine: &str, network: &str, end: &str) -> String {
     let taken = begin.chars().chain(end.chars()).count() + ", ".len();
     let room = LENGTH.saturating_sub(taken);
@@ -69,18 +69,6 @@ fn line(begin: &str, machine: &str, network: &str, end: &str) -> String {
     let machine = cut(machine, room - wanted);
     let network = cut(network, room - machine.chars().count());
     format!("{begin}{machine}, {network}{end}")
-}
-
-fn cut(text: &str, length: usize) -> String {
-    match text.char_indices().nth(length) {
-        Some(_) => text
-            .chars()
-            .take(length.saturating_sub(1))
-            .chain(['…'])
-            .take(length)
-            .collect(),
-        None => text.into(),
-    }
 }
 
 fn short(name: &str) -> String {
@@ -146,10 +134,7 @@ mod tests {
         let gpu = |name: &str| Gpu {
             maker: Maker::Nvidia,
             name: Some(name.into()),
-            driver: None,
-            version: None,
-            memory_mb: None,
-            capability: None,
+            ..Gpu::default()
         };
         let gpus = [gpu("NVIDIA RTX 3060"), gpu("NVIDIA H100"), gpu("NVIDIA H100")];
         let computed = |queues, nvidia_gpus: &[usize], gpus: &[Gpu]| {

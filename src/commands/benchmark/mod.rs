@@ -1,8 +1,7 @@
 //! `zeitnot benchmark`: measures the search's speed over many positions, for comparisons.
 //!
-//! It searches more positions than `bench`, each for longer. The report names the machine, its noise and its
-//! GPUs' power. It can compare with an earlier run, or several [`backends`] and settings, with [`advice`].
-//! `setup --auto` uses it to compare a GPU with the CPU.
+//! It searches more positions than `bench`, each for longer, and can compare with an earlier run, or several
+//! [`backends`] and settings, with [`advice`]. `setup --auto` compares a GPU with the CPU by it.
 
 pub(super) mod advice;
 pub(super) mod backends;
@@ -59,7 +58,7 @@ pub(crate) struct BenchmarkArgs {
     settings: EngineArgs,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 struct BenchmarkReport {
     #[serde(flatten)]
     speed: SpeedReport,
@@ -72,7 +71,6 @@ struct BenchmarkReport {
     card: String,
 }
 
-/// Warns of other work before time is spent on measuring.
 fn warn_if_busy() {
     if let Some(others) = Others::now().filter(Others::are_busy) {
         eprint_message(format_args!(
@@ -81,7 +79,7 @@ fn warn_if_busy() {
     }
 }
 
-/// Measures and reports. Negative if the run is slower than an earlier one.
+/// Negative if the run is slower than an earlier one.
 pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatus> {
     let limit = args.limits.or(Limit::movetime(MOVE_TIME))?;
     let positions = args.positions.or(BENCHMARK)?;
@@ -123,20 +121,18 @@ pub(super) fn run(args: &BenchmarkArgs, output: &mut Output) -> Result<ExitStatu
     let machine = Machine::this();
     let card = card::of(&speed, &machine, &noise);
     let is_stopped = speed.positions.len() < positions.len();
-    let mut report = BenchmarkReport {
+    let tolerance = args.tolerance / 100.0;
+    let report = BenchmarkReport {
+        comparison: earlier.map(|earlier| Comparison::new(&speed, &noise, &earlier, tolerance)),
         speed,
         ready_s,
         machine,
         noise,
         sensors,
-        comparison: None,
         card,
     };
-    report.comparison = earlier.map(|earlier| Comparison::new(&report, &earlier, args.tolerance / 100.0));
     output.report(&report)?;
-    if let Some(run) = &run {
-        write_report(run, report.page(), &report, output)?;
-    }
+    write_report(run, || report.page(), &report, output)?;
     if let Some(failure) = &report.speed.failure {
         bail!("{failure}. These are the positions until then");
     }
@@ -210,7 +206,7 @@ impl fmt::Display for BenchmarkReport {
     }
 }
 
-/// The output of an earlier `zeitnot benchmark --json` or `zeitnot bench --json`.
+/// What `zeitnot benchmark --json` or `zeitnot bench --json` wrote.
 #[derive(Debug, Deserialize)]
 struct EarlierRun {
     #[serde(skip)]
@@ -248,7 +244,7 @@ impl EarlierRun {
 }
 
 /// Position by position. Ratios above 1 mean that the new run is faster.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 struct Comparison {
     old: String,
     positions: usize,
@@ -266,11 +262,11 @@ struct Comparison {
 
 impl Comparison {
     /// The runs have positions in common.
-    fn new(new: &BenchmarkReport, old: &EarlierRun, tolerance: f64) -> Comparison {
+    fn new(new: &SpeedReport, noise: &MachineNoise, old: &EarlierRun, tolerance: f64) -> Comparison {
         let mut nps = Vec::new();
         let mut evaluations = Vec::new();
         let rate = |count: u64, ms: f64| (count as f64 / ms.max(1e-9)).max(1e-12);
-        for row in &new.speed.positions {
+        for row in &new.positions {
             let same = old.positions.iter().find(|old| old.position == row.position);
             let Some(same) = same else { continue };
             let ratio = |new: u64, old: u64| (rate(new, row.figures.time_ms) / rate(old, same.time_ms)).ln();
@@ -293,8 +289,8 @@ impl Comparison {
             low: (mean - 1.96 * error).exp(),
             high,
             evaluations_ratio: has_evaluations.then(|| SortedSamples::of(&evaluations).mean().exp()),
-            machine_ratio: machine.map(|noise| new.noise.control_rate / noise.control_rate),
-            differences: differences(&new.speed, old),
+            machine_ratio: machine.map(|old| noise.control_rate / old.control_rate),
+            differences: differences(new, old),
             is_slower: mean.exp() < 1.0 - tolerance && high < 1.0,
         }
     }

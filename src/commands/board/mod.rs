@@ -1,9 +1,8 @@
 //! `zeitnot board`: a page on a port of this machine, where each position that one goes to is searched.
 //!
-//! The page asks the server of `zeitnot serve` over HTTP: the body of a request is a query, and the lines
-//! of the response are its answers. A request has a connection of its own, and whoever leaves it ends the
-//! search. Other web pages reach the port as well. They do not know the token in the address, and may not
-//! name its host.
+//! The page asks the server of `zeitnot serve` over HTTP: the body of a request is a query, the lines of the
+//! response are its answers, and closing the connection ends the search. Other web pages do not know the
+//! token in the address, and may not name its host.
 
 mod play;
 
@@ -35,7 +34,7 @@ use zeitnot_lab::pgn::Games;
 
 /// Connections at once, a thread each.
 const MAX_CLIENTS: usize = 64;
-/// Bytes of a request, of which a query with a long game needs a few thousand.
+/// A query with a long game needs a few thousand bytes.
 const MAX_REQUEST: u64 = 1 << 17;
 const MAX_HEADERS: usize = 64;
 /// A browser sends a request at once, and reads what it gets.
@@ -113,13 +112,13 @@ pub(super) fn run(args: BoardArgs, output: &mut Output) -> Result<ExitStatus> {
         }
         let board = board.clone();
         let builder = thread::Builder::new().name("client".into());
-        // A thread that cannot be had, or a browser that has gone, costs this request alone.
+        // Failures cost this request alone.
         let _ = builder.spawn(move || drop(board.answer(&stream)));
     }
     Ok(ExitStatus::Success)
 }
 
-/// A page that is still open finds its board again, where the port is free and the token can be kept.
+/// An open page finds its board again, where port and token can be kept.
 fn listen(asked: Option<u16>) -> Result<(TcpListener, String)> {
     let mut token = [0; 16];
     getrandom::fill(&mut token)?;
@@ -261,7 +260,7 @@ impl Board {
         Ok(answers.write(&mut stream)?)
     }
 
-    /// Writes a line for each thing that the engine tells, until it has moved, and while it ponders.
+    /// Writes what the engine tells, until it has moved, and while it ponders.
     fn play(&self, query: &str, mut stream: &TcpStream) -> Result<()> {
         let turn: Turn = serde_json::from_str(query)?;
         let backend = self.server.setup().backend();

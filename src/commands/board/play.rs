@@ -1,7 +1,6 @@
-//! The engine as the opponent of whoever plays on the page, which counts the clocks and asks for each move.
+//! The engine as the opponent on the page, which counts the clocks and asks for each move.
 //!
-//! While it thinks it tells how its time is planned. After its move it may ponder, as long as the page
-//! listens.
+//! It tells how its time is planned, and may ponder as long as the page listens.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -41,6 +40,12 @@ pub(super) struct Turn {
 }
 
 impl Turn {
+    /// As after UCI's `position`.
+    fn position(&self) -> String {
+        let moves = self.moves.iter().map(|mv| format!(" {mv}"));
+        format!("fen {} moves{}", self.fen, moves.collect::<String>())
+    }
+
     fn bounds(&self, used: Millis) -> Bounds {
         let left = Millis(self.time_ms) - used;
         Bounds {
@@ -57,8 +62,8 @@ pub(super) struct Opponent {
     page: Arc<Mutex<Sender<Value>>>,
     /// Of the turns so far, of opponents of other strengths too.
     count: u64,
-    /// The moves to the position that it ponders on, and where they begin.
-    pondered: Option<(String, Vec<String>)>,
+    /// The position that it ponders on.
+    pondered: Option<String>,
 }
 
 /// What a page hears of its turn.
@@ -119,7 +124,8 @@ impl Opponent {
             "a time is negative or too long"
         );
         self.engine.set_option("Ponder", &turn.ponder.to_string())?;
-        self.set_position(&turn.fen, &turn.moves)?;
+        let position = turn.position();
+        self.engine.set_position(&position)?;
         ensure!(
             !self.engine.position().legal_moves().is_empty(),
             "the game is over"
@@ -127,8 +133,7 @@ impl Opponent {
         let (sender, lines) = unbounded();
         *self.page.lock() = sender;
         self.count += 1;
-        let pondered = self.pondered.take();
-        if pondered.is_some_and(|(fen, moves)| fen == turn.fen && moves == turn.moves) {
+        if self.pondered.take() == Some(position) {
             self.engine.ponder_hit(Instant::now())?;
         } else {
             self.go(turn.bounds(Millis::ZERO).into())?;
@@ -139,30 +144,23 @@ impl Opponent {
         })
     }
 
-    fn set_position(&mut self, fen: &str, moves: &[String]) -> Result<()> {
-        let moves = moves.join(" ");
-        self.engine.set_position(&format!("fen {fen} moves {moves}"))?;
-        Ok(())
-    }
-
     fn go(&mut self, limit: Limit) -> Result<()> {
         let page = ToPage(self.page.clone());
         Ok(self.engine.go(GoRequest::new(limit), Box::new(page))?)
     }
 
-    /// After the `last` line of a turn, with the move. Ponders if the page wants so and a reply is expected.
+    /// After the `last` line of a turn. Ponders if the page wants so and a reply is expected.
     pub(super) fn ponder(&mut self, turn: &Turn, thoughts: &Thoughts, last: &Value) -> Result<()> {
         let [Some(best), Some(reply)] = ["move", "reply"].map(|key| last[key].as_str()) else {
             return Ok(());
         };
         if self.count == thoughts.number && turn.ponder {
-            let mut moves = turn.moves.clone();
-            moves.extend([best.into(), reply.into()]);
-            self.set_position(&turn.fen, &moves)?;
+            let position = format!("{} {best} {reply}", turn.position());
+            self.engine.set_position(&position)?;
             let used = last["used_ms"].as_f64().unwrap_or_default();
             let bounds = turn.bounds(Millis(used - turn.inc_ms));
             self.go(Limit::Ponder(Some(bounds)))?;
-            self.pondered = Some((turn.fen.clone(), moves));
+            self.pondered = Some(position);
         }
         Ok(())
     }
@@ -176,7 +174,6 @@ impl Opponent {
     }
 }
 
-/// Sends what the engine says to the page that asked last.
 struct ToPage(Arc<Mutex<Sender<Value>>>);
 
 impl ToPage {

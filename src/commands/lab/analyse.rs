@@ -1,5 +1,4 @@
-//! `zeitnot analyse`: searches every position of recorded games, and writes them with comments, and a page
-//! that tells what happened.
+//! `zeitnot analyse`: searches every position of recorded games, and writes comments and a page.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -15,9 +14,9 @@ use super::game_args::threads;
 use super::matches::judge_command;
 use super::report::check_overwriting;
 use super::run::{RecordedGames, RunId, Running, positions_of};
-use crate::commands::engine_args::EngineArgs;
+use crate::commands::engine_args::{EngineArgs, count};
 use crate::commands::measure::{self, LimitArgs, limit_text};
-use crate::commands::running::{Progress, options_in_words};
+use crate::commands::running::{Progress, engine_facts};
 use crate::output::{ExitStatus, Output, Told, eprint_message};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::Color;
@@ -34,7 +33,7 @@ use zeitnot_lab::analysis::{
 use zeitnot_lab::pgn::{RecordedControl, RecordedGame};
 use zeitnot_lab::report::Page;
 use zeitnot_lab::rows::make_folder;
-use zeitnot_lab::run::{Journal, PRECISION, Run};
+use zeitnot_lab::run::{Journal, Run};
 use zeitnot_lab::runner::{self, Jobs};
 
 const DEFAULT_NODES: Nodes = Nodes(800);
@@ -59,8 +58,8 @@ pub(crate) struct AnalyseArgs {
     max_games: Option<usize>,
     /// Positions that are searched at once [default: enough to fill a GPU's batches, or one for each thread
     /// on CPUs, or 1 with --movetime]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    concurrency: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = count().range(..=4096))]
+    concurrency: Option<usize>,
     /// Time control of all games, whatever their tags say, for what the time manager would have spent:
     /// [MOVES/]SECONDS[+INCREMENT]
     #[arg(long, value_name = "TC")]
@@ -121,14 +120,12 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     }
     // Without a game nothing is written.
     let folder = args.out.as_deref().filter(|_| !ahead.is_empty());
-    let mut told = foretold(args, &judge, &ahead);
+    let mut told = Told::default();
+    if args.tc.is_some() || ahead.iter().any(has_clock) {
+        judge.foretold.iter().for_each(|note| told.tell(note));
+    }
     let mut games = ahead.into_iter().chain(games);
-    let mut facts = vec![
-        ("network", judge.description.clone()),
-        (PRECISION, judge.precision.clone()),
-        ("options", options_in_words(&args.settings.0)),
-    ];
-    facts.retain(|(_, fact)| !fact.is_empty());
+    let mut facts = engine_facts(Some(&judge.facts), &args.settings.0);
     facts.extend(told.facts());
     let running = Running::begin(folder, id, &facts, &FILES, output)?;
     if let JudgedBy::Engine(engine) = &judge.by {
@@ -139,16 +136,10 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
         None => (None, Vec::new(), 0),
     };
     let plan = plan(&args.settings.0, args.tc);
-    let progress = Mutex::new(progress(args, known));
-    let work = |_, jobs: &Jobs<'_, RecordedGame, AnalysisRow>| {
-        let deliver = |place, analysed: &AnalysedGame| {
-            jobs.deliver(place, AnalysisRow::new(analysed, &judge.description));
-        };
-        match &judge.by {
-            JudgedBy::Network(analyst) => search_games(&mut analyst.lock(), jobs, &plan, &progress, deliver),
-            JudgedBy::Engine(engine) => ask_engine(engine, jobs, &plan, &progress, deliver),
-        }
-    };
+    let mut progress = Progress::new("positions", positions_of(&args.pgn, most), known);
+    progress.count(known);
+    let progress = Mutex::new(progress);
+    let work = |_, jobs: &Jobs<'_, _, _>| analyse(&judge, jobs, &plan, &progress);
     let mut written = Ok(());
     let threads = match judge.by {
         JudgedBy::Network(_) => 1,
@@ -189,7 +180,7 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     }
     let report = AnalysisReport {
         version: VERSION,
-        backend: &judge.description,
+        backend: &judge.facts.description,
         notes: &told.texts,
         games: rows.iter().map(|row| &row.summary).collect(),
         pgn: rows.iter().map(|row| row.pgn.as_str()).collect(),
@@ -204,22 +195,15 @@ pub(crate) fn run(args: &AnalyseArgs, output: &mut Output) -> Result<ExitStatus>
     Ok(running.end(false, all_games.broken + all_games.damaged))
 }
 
-/// A sentence on where clocks are from, which stderr has as well where no page will have it.
+/// Stderr has it as well where no page will.
 fn clocks_in_words(games: &RecordedGames<'_>, is_told: bool) -> String {
-    let Some((_, text)) = games.clocks() else {
+    let Some(text) = games.clocks() else {
         return String::new();
     };
     if is_told {
         eprint_message(format_args!("clocks are {text}"));
     }
     format!(" Clocks are {text}.")
-}
-
-fn progress(args: &AnalyseArgs, known: u64) -> Progress {
-    let positions = positions_of(&args.pgn, args.max_games.unwrap_or(usize::MAX));
-    let mut progress = Progress::new("positions", positions, known);
-    progress.count(known);
-    progress
 }
 
 fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
@@ -236,8 +220,7 @@ fn tell_unknown_player(player: Option<&str>, rows: &[AnalysisRow]) {
     ));
 }
 
-/// Opens the journal of `run` with the games that are in it, which are the first ones of `games`, and counts
-/// their positions.
+/// Opens the journal with its games, the first ones of `games`, and counts their positions.
 fn resume(
     run: &Run,
     games: &mut impl Iterator<Item = RecordedGame>,
@@ -258,8 +241,8 @@ fn resume(
     Ok((Some(journal), known, positions))
 }
 
-/// The page of a game, analysed with the defaults and the network of `setup`. `count` gets the positions that
-/// are done, and their number, and may end it.
+/// Analyses a game with the defaults and the network of `setup`. `count` gets the positions that are done,
+/// and their number, and may end it.
 pub(crate) fn review(
     setup: &Setup,
     settings: &Settings,
@@ -283,7 +266,7 @@ pub(crate) fn review(
             break;
         };
         if let Some((_, analysed)) = games.first() {
-            let row = AnalysisRow::new(analysed, &judge.description);
+            let row = AnalysisRow::new(analysed, &judge.facts.description);
             return Ok(analysis::page(&[row], None, &judged, &plan.manager));
         }
         count(done, positions)?;
@@ -299,10 +282,8 @@ fn with_move_stats(settings: &Settings) -> Settings {
 }
 
 struct Judge {
-    description: String,
-    has_built_in_network: bool,
-    /// Of the network's figures. Empty for an external engine.
-    precision: String,
+    /// Of an external engine its name alone.
+    facts: BackendInfo,
     network_sha256: Option<String>,
     /// Games or positions that are searched at once.
     concurrency: usize,
@@ -311,7 +292,7 @@ struct Judge {
 }
 
 enum JudgedBy {
-    /// This engine, with its network. Its searches have threads of their own.
+    /// Its searches have threads of their own.
     Network(Box<Mutex<Analyst>>),
     /// Another one, in a process for each thread.
     Engine(ExternalJudge),
@@ -336,13 +317,12 @@ impl JudgedBy {
 impl Judge {
     fn of_network(searcher: Searcher, limit: Limit) -> Result<Judge> {
         let clock = Limit::clock(Millis(60_000.0), Millis::ZERO);
-        let facts = searcher.setup.backend().facts().clone();
+        let mut facts = searcher.setup.backend().facts().clone();
+        // Of the network's file the name alone, as pages and games are passed on.
+        facts.description = facts.description_without_folder();
         Ok(Judge {
+            facts,
             foretold: searcher.setup.as_played(clock)?.0,
-            // Of the network's file the name alone, as pages and games are passed on.
-            description: facts.description_without_folder(),
-            has_built_in_network: discover::is_built_in(Path::new(&facts.network)),
-            precision: facts.precision.clone(),
             network_sha256: searcher.setup.network_sha256().map(str::to_owned),
             concurrency: searcher.size.searches,
             by: JudgedBy::Network(Box::new(Mutex::new(Analyst::new(searcher, limit)))),
@@ -356,26 +336,40 @@ impl Judge {
         };
         let engine = ExternalJudge::new(judge_command(command)?, limit)?;
         Ok(Judge {
+            facts: BackendInfo::new("", engine.name()),
             foretold: Vec::new(),
-            description: engine.name().to_owned(),
-            has_built_in_network: false,
-            precision: String::new(),
             network_sha256: None,
-            concurrency: args
-                .concurrency
-                .map_or_else(|| threads(&args.settings.0), |most| most as usize),
+            concurrency: args.concurrency.unwrap_or_else(|| threads(&args.settings.0)),
             by: JudgedBy::Engine(engine),
         })
     }
 }
 
-fn search_games(
-    analyst: &mut Analyst,
+/// Analyses games until there are none, or the run is stopped.
+fn analyse(
+    judge: &Judge,
     jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
     plan: &SpendingPlan,
     progress: &Mutex<Progress>,
-    deliver: impl Fn(u64, &AnalysedGame),
 ) -> Result<(), LabError> {
+    let deliver = |place, analysed: &AnalysedGame| {
+        jobs.deliver(place, AnalysisRow::new(analysed, &judge.facts.description));
+    };
+    let mut analyst = match &judge.by {
+        JudgedBy::Network(analyst) => analyst.lock(),
+        JudgedBy::Engine(engine) => {
+            while let Some((place, game)) = jobs.take()? {
+                let is_stopped = || jobs.are_stopped();
+                let Some(analysed) =
+                    engine.analyse(game, plan, is_stopped, || progress.lock().count_one())?
+                else {
+                    break;
+                };
+                deliver(place, &analysed);
+            }
+            return Ok(());
+        }
+    };
     let mut is_at_end = false;
     loop {
         while !is_at_end && analyst.has_room() {
@@ -392,33 +386,6 @@ fn search_games(
             deliver(*place, analysed);
         }
     }
-}
-
-fn ask_engine(
-    engine: &ExternalJudge,
-    jobs: &Jobs<'_, RecordedGame, AnalysisRow>,
-    plan: &SpendingPlan,
-    progress: &Mutex<Progress>,
-    deliver: impl Fn(u64, &AnalysedGame),
-) -> Result<(), LabError> {
-    while let Some((place, game)) = jobs.take()? {
-        let is_stopped = || jobs.are_stopped();
-        let Some(analysed) = engine.analyse(game, plan, is_stopped, || progress.lock().count_one())? else {
-            break;
-        };
-        deliver(place, &analysed);
-    }
-    Ok(())
-}
-
-fn foretold(args: &AnalyseArgs, judge: &Judge, ahead: &[RecordedGame]) -> Told {
-    let mut told = Told::default();
-    if args.tc.is_some() || ahead.iter().any(has_clock) {
-        for note in &judge.foretold {
-            told.tell(note);
-        }
-    }
-    told
 }
 
 fn has_clock(game: &RecordedGame) -> bool {
@@ -468,11 +435,12 @@ fn run_id(args: &AnalyseArgs, limit: Limit, judge: &Judge) -> String {
 }
 
 fn judged_by(judge: &Judge, limit: Limit) -> String {
-    let who = match judge.by {
-        JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", judge.description),
-        JudgedBy::Engine(_) => judge.description.clone(),
+    let Judge { facts, by, .. } = judge;
+    let who = match by {
+        JudgedBy::Network(_) => format!("Zeitnot {VERSION} with {}", facts.description),
+        JudgedBy::Engine(_) => facts.description.clone(),
     };
-    let more = if judge.has_built_in_network {
+    let more = if discover::is_built_in(Path::new(&facts.network)) {
         " A larger network judges better: `zeitnot setup --network` fetches one."
     } else {
         ""

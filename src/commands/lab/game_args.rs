@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
-use crate::commands::engine_args::variant;
+use crate::commands::engine_args::count;
 use crate::output::eprint_message;
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::Settings;
@@ -19,7 +19,7 @@ use zeitnot_engine::tablebase::Tablebase;
 use zeitnot_engine::time::TimeControl;
 use zeitnot_lab::matches::{Adjudication, DrawRule, MatchConfig, MatchRules, Openings, SideLimit, WinRule};
 
-/// Games at once per thread where clocks are virtual: enough for large batches.
+/// Enough for large batches where clocks are virtual.
 const GAMES_PER_THREAD: usize = 32;
 const NO_OPENINGS: &str = "none";
 
@@ -27,17 +27,17 @@ const NO_OPENINGS: &str = "none";
 pub(crate) struct GameArgs {
     /// Nodes of every move. Smart pruning is off then
     #[arg(long, value_name = "N", conflicts_with = "tc", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) nodes: Option<u64>,
+    nodes: Option<u64>,
     /// Clocks: SECONDS, SECONDS+INCREMENT or MOVES/SECONDS+INCREMENT. Virtual ones under --nodestime
     #[arg(long, value_name = "TIME")]
-    pub(super) tc: Option<TimeControl>,
+    tc: Option<TimeControl>,
     /// Openings: EPD or FEN lines, or PGN games, also compressed (.gz, .zst, .bz2, .zip). "none" is the start
     /// position alone [default: a built-in book]
     #[arg(long, value_name = "FILE")]
-    pub(super) openings: Option<PathBuf>,
+    openings: Option<PathBuf>,
     /// Take at most N plies of each PGN opening
     #[arg(long, value_name = "N")]
-    pub(super) opening_plies: Option<usize>,
+    opening_plies: Option<usize>,
     /// Take the openings in the order of the file, not shuffled
     #[arg(long)]
     pub(super) sequential: bool,
@@ -45,21 +45,21 @@ pub(crate) struct GameArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
     /// Games at once [default: 32 for each thread, or one for each thread with real clocks]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(super) concurrency: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = count())]
+    concurrency: Option<usize>,
     /// Draws by evaluation: move=40,count=8,score=10 (from move 40 on, both sides within 10 centipawns for 8
     /// moves each)
     #[arg(long, value_name = "LIST")]
-    pub(super) adjudicate_draw: Option<String>,
+    adjudicate_draw: Option<String>,
     /// Wins by evaluation: count=3,score=600 (both sides agree on at least 600 centipawns for 3 moves each)
     #[arg(long, value_name = "LIST")]
-    pub(super) adjudicate_win: Option<String>,
+    adjudicate_win: Option<String>,
     /// Results from the Syzygy tables in these folders
     #[arg(long, value_name = "FOLDERS")]
-    pub(super) adjudicate_syzygy: Option<String>,
+    adjudicate_syzygy: Option<String>,
     /// Draw games that reach N plies, those of the opening not counted
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) max_plies: Option<u32>,
+    max_plies: Option<u32>,
 }
 
 fn parsed<T>(
@@ -109,8 +109,8 @@ impl GameArgs {
         ]
     }
 
-    /// Reads the openings of so many games. Returns how many games there are with them: none twice where
-    /// games of one opening `are_alike`. Says so if there are too few openings.
+    /// Also returns how many games there are with them: none twice where games of one opening `are_alike`.
+    /// Says if there are too few openings.
     pub(super) fn read_openings(&self, games: u64, are_alike: bool) -> Result<(Openings, u64)> {
         let mut openings = match &self.openings {
             None => Openings::built_in(self.opening_plies),
@@ -161,8 +161,7 @@ impl GameArgs {
         })
     }
 
-    /// On the threads of `settings`: unless more are asked for, as many games at once as there are threads if
-    /// they take real time, else enough for large batches.
+    /// By default as many games at once as threads in real time, else enough for large batches.
     pub(super) fn config<'a>(
         &self,
         settings: &Settings,
@@ -173,12 +172,10 @@ impl GameArgs {
         let threads = threads(settings);
         let per_thread = if in_real_time { 1 } else { GAMES_PER_THREAD };
         Ok(MatchConfig {
-            variant: variant(settings.chess960 || openings.variant == Variant::Chess960),
+            variant: Variant::of_chess960(settings.chess960 || openings.variant == Variant::Chess960),
             openings,
             threads,
-            concurrency: self
-                .concurrency
-                .map_or(threads * per_thread, |games| games as usize),
+            concurrency: self.concurrency.unwrap_or(threads * per_thread),
             rules: MatchRules {
                 adjudication: self.adjudication()?,
                 seed: self.seed,
@@ -206,14 +203,12 @@ pub(super) fn are_alike(limit: SideLimit, settings: &Settings) -> bool {
     !runs_in_real_time(limit, settings) && !settings.changed().iter().any(|(flag, _)| is_random(flag))
 }
 
-/// Whether smart pruning may end moves under `limit`. At fixed nodes it is off: the rule looks at real
-/// time, and games would not be the same again.
+/// At fixed nodes it is off: it looks at real time, and games would not be the same again.
 pub(super) fn prunes_smartly(limit: SideLimit, settings: &Settings) -> bool {
     is_time(limit) || settings.stoppers.nodestime.nodes_per_ms != 0
 }
 
-/// What to say of options that are set and have no effect in games under `limit`, or `None` if there
-/// are none.
+/// Options that are set and have no effect in games under `limit`.
 pub(super) fn idle_options(limit: SideLimit, settings: &Settings) -> Option<String> {
     let is_idle = |flag: &str| {
         Settings::spec(flag).is_ok_and(Settings::is_for_sessions_only)

@@ -1,6 +1,5 @@
-//! `zeitnot match`: plays two engines against each other, or several in a tournament, many games at once, and
-//! computes what they prove. `zeitnot report` on such rows puts shards together, and several matches side by
-//! side.
+//! `zeitnot match`: plays engines against each other, many games at once, and computes what they prove.
+//! `zeitnot report` puts shards together, and several matches side by side.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -116,7 +115,7 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
     let are_timed = |(side, limit): &(SideArgs, SideLimit)| {
         side.external.is_some() || game_args::runs_in_real_time(*limit, &side.settings)
     };
-    // In a tournament both games of a pair, so that a longer one begins with the same games.
+    // Both games of a pair, so that a longer tournament begins with the same games.
     let wanted = if sides.len() > 2 {
         args.games.next_multiple_of(2)
     } else {
@@ -255,7 +254,6 @@ fn write_page(
     Ok(matches::add_games(page, studies, files)?.write(folder)?)
 }
 
-/// What a report names of the engines, what limits them, and the games.
 fn facts(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> Vec<(String, String)> {
     let network = |own: &Contender| match &own.team {
         Team::Own(setup) => setup.backend().facts().description.clone(),
@@ -331,7 +329,7 @@ struct MatchRecorder<'a> {
 }
 
 impl MatchRecorder<'_> {
-    /// Adds a game. The answer is a break if no more are needed.
+    /// A break if no more are needed.
     fn add(&mut self, game: &GameRecord) -> Result<ControlFlow<()>, LabError> {
         if let Some(fault) = &game.fault {
             eprint_message(fault);
@@ -370,8 +368,8 @@ impl MatchRecorder<'_> {
     }
 }
 
-/// A hash over all that the games depend on, except where files lie and how many games there are: it
-/// is equal for all shards, and for a match that is to be made longer.
+/// Of all that the games depend on, except where files lie and how many games there are. Shards and longer
+/// matches have the same.
 fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> String {
     let mut id = RunId::default();
     for contender in &players.contenders {
@@ -397,8 +395,7 @@ fn match_id(args: &MatchArgs, config: &MatchConfig<'_>, players: &Players) -> St
     id.finish()
 }
 
-/// Makes the engines ready. They share a backend if they can. External engines get their own name, unless the
-/// user has chosen one.
+/// They share a backend if they can. External engines get their own name, unless the user has chosen one.
 fn contenders(sides: &[(SideArgs, SideLimit)]) -> Result<Vec<Arc<Contender>>> {
     let mut contenders = Vec::<Contender>::new();
     for &(ref side, limit) in sides {
@@ -420,18 +417,19 @@ fn contenders(sides: &[(SideArgs, SideLimit)]) -> Result<Vec<Arc<Contender>>> {
             contender.name = format!("{} ({})", contender.name, letter(place));
         }
     }
-    for (contender, (side, limit)) in contenders.iter().zip(sides) {
-        tell_engine(contender, side, *limit);
+    for (contender, (side, _)) in contenders.iter().zip(sides) {
+        tell_engine(contender, side);
     }
     Ok(contenders.into_iter().map(Arc::new).collect())
 }
 
-/// Tells what plays under a name, and what it does not heed.
-fn tell_engine(Contender { name, team, .. }: &Contender, side: &SideArgs, limit: SideLimit) {
-    match team {
+/// What plays under the name, and what it does not heed.
+fn tell_engine(contender: &Contender, side: &SideArgs) {
+    let name = &contender.name;
+    match &contender.team {
         Team::Own(setup) => {
             let mut notes = setup.told(threads(setup.settings()));
-            notes.extend(game_args::idle_options(limit, &side.settings).map(Note::from));
+            notes.extend(game_args::idle_options(contender.limit, &side.settings).map(Note::from));
             for note in notes {
                 eprint_message(format_args!("{name}: {note}"));
             }
@@ -465,8 +463,8 @@ impl MatchArgs {
     }
 }
 
-/// The arguments of one engine, such as `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
-#[derive(Clone, Debug)]
+/// Of one engine, such as `--a 'name=new,nodes=200,TimeManager=smooth(mle-mlh),CPuct=1.9'`.
+#[derive(Debug)]
 struct SideArgs {
     name: String,
     is_named: bool,
@@ -499,8 +497,7 @@ fn sides(args: &MatchArgs) -> Result<Vec<(SideArgs, SideLimit)>> {
 }
 
 impl SideArgs {
-    /// Parses `text` of `--flag`, which changes some of the `common` options. `letter` names the engine if
-    /// nothing else does.
+    /// Changes some of the `common` options. `letter` names the engine if nothing else does.
     fn parse(text: &str, common: &Settings, flag: &str, letter: &str) -> Result<SideArgs> {
         let name = match text.trim() {
             "" => letter,
@@ -585,7 +582,7 @@ pub(super) fn judge_command(text: &str) -> Result<ExternalCommand> {
     command.context("--with: write cmd=PROGRAM, and with it args=, wait= and option.NAME= at most")
 }
 
-/// Splits arguments at spaces outside quotes, as a shell does. A backslash is a character like any other.
+/// Splits at spaces outside quotes, as a shell does. A backslash stands for itself.
 fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,7 +1,6 @@
 //! `zeitnot movesleft`: measures how well moves-left estimators foresee the length of recorded games.
 //!
-//! Measuring writes rows into the folder of `--out` (a temporary one without it). The report is computed from
-//! the rows, here and in `zeitnot report`.
+//! Rows go into the folder of `--out`, or a temporary one. The report is computed from them.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use clap::Args;
 
 use super::game_args::argument_error;
 use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
-use crate::commands::engine_args::NetworkArgs;
+use crate::commands::engine_args::{NetworkArgs, count};
 use crate::commands::running::{Progress, engine_facts};
 use crate::output::{ExitStatus, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
@@ -29,7 +28,7 @@ use zeitnot_lab::runner::{self, Jobs};
 /// Games that a thread takes at a time, so that its batches are full.
 const CHUNK: usize = 8;
 
-/// Bytes of rows for each byte of PGN, in the table and in the journal: 5 GB for 300 MB.
+/// Bytes of rows, in table and journal, for each byte of PGN.
 const ROWS_OF_TEXT: f64 = 16.6;
 /// Bytes of rows of a game, some 80 positions, in both.
 const ROWS_OF_A_GAME: f64 = 40_000.0;
@@ -52,8 +51,8 @@ pub(crate) struct MovesLeftArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     nodes: Option<u64>,
     /// Threads that evaluate [default: one for each core]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    threads: Option<u32>,
+    #[arg(short, long, value_name = "N", value_parser = count().range(..=256))]
+    threads: Option<usize>,
     /// This machine's part of the games, such as 2/8. Put the parts together with `zeitnot report`
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
@@ -63,7 +62,7 @@ pub(crate) struct MovesLeftArgs {
     out: Option<PathBuf>,
 }
 
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct EstimatorArgs {
     /// An estimator to compare, as in TimeManager, such as 'mle-legacy(midpoint=45.2,steepness=5.93)'. May be
     /// repeated. The first is the one that all others are compared with
@@ -129,11 +128,8 @@ pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
         return Ok(running.end(false, games.damaged));
     }
     if let Some(run) = &mut running.run {
-        run.add_facts(
-            games
-                .clocks()
-                .map(|(_, text)| ("clocks of the games read".to_owned(), text)),
-        )?;
+        let clocks = games.clocks();
+        run.add_facts(clocks.map(|text| ("clocks of the games read".to_owned(), text)))?;
     }
     if args.shard.is_some() && RowReader::<PositionRow>::open(&rows)?.next().is_none() {
         eprint_message(
@@ -145,7 +141,7 @@ pub(crate) fn run(args: &MovesLeftArgs, output: &mut Output) -> Result<ExitStatu
     Ok(running.end(true, games.damaged))
 }
 
-/// The identity of the run, and that of its rows, which is one for all shards.
+/// Of the run, and of its rows, which all shards share.
 fn run_ids(args: &MovesLeftArgs, opened: &OpenedBackend) -> [String; 2] {
     let mut id = RunId::default();
     id.add_settings(&args.network.0, opened.network_sha256.as_deref());
@@ -172,8 +168,7 @@ fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> Vec<(&'static str, Str
     facts
 }
 
-/// Writes the rows of all `games` that are chosen into the folder of `run`, behind those that are there. `id`
-/// is what they have in common with the rows of other shards.
+/// Writes the rows of chosen `games` behind those in the folder of `run`. `id` is common to all shards.
 fn measure(
     args: &MovesLeftArgs,
     backend: &Arc<dyn Backend>,
@@ -188,7 +183,7 @@ fn measure(
         Ok(())
     })?;
     let selection = &args.selection;
-    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
+    let threads = args.threads.unwrap_or_else(cores);
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let most = selection.max_games.map_or(usize::MAX, |most| most as usize);
     let mut broken_off = 0;
@@ -230,7 +225,7 @@ fn measure(
     progress.finish();
     journal.sync()?;
     let clocks = match games.clocks() {
-        Some((_, text)) => format!("; clocks are {text}"),
+        Some(text) => format!("; clocks are {text}"),
         None => String::new(),
     };
     eprint_message(format_args!(
@@ -274,7 +269,6 @@ fn tell_size(args: &MovesLeftArgs) -> Result<()> {
     Ok(())
 }
 
-/// Reports rows: on the terminal or as JSON, and in the folder of `out`.
 pub(super) fn report(
     files: &[PathBuf],
     args: &EstimatorArgs,
@@ -286,7 +280,7 @@ pub(super) fn report(
         report.totals.positions > 0,
         "no position has passed the filters: nothing to report"
     );
-    // The folder first: it is to be whole even if nobody reads what is printed.
+    // The folder is whole even if nobody reads what is printed.
     if let Some(folder) = out {
         make_folder(folder)?;
         let rows = folder.join(ROWS);

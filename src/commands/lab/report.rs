@@ -1,5 +1,4 @@
-//! `zeitnot report`: puts the rows of several runs together, such as those of shards, and reports on all of
-//! them.
+//! `zeitnot report`: puts the rows of several runs together, such as those of shards.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +17,7 @@ use zeitnot_lab::replay::ReplayGameRow;
 use zeitnot_lab::rows::{RowReader, has_rows_of};
 use zeitnot_lab::run::{Origin, Run, check_unused};
 
-#[derive(Clone, Debug, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// The --out folders of runs of one command, or the files of rows (CSV) in them, in any order
     #[arg(required = true, value_name = "FOLDER")]

@@ -271,13 +271,13 @@ impl<'a> RecordedGames<'a> {
         })
     }
 
-    /// Where the clocks and times of the games read so far are from: a fact of an [`Origin`].
-    pub(super) fn clocks(&self) -> Option<(String, String)> {
+    /// Where the clocks and times of the games read so far are from.
+    pub(super) fn clocks(&self) -> Option<String> {
         let plural = |games: u64| if games == 1 { "" } else { "s" };
         let forms = self.time_forms.iter();
         let mut forms = forms.map(|(form, games)| format!("{form} in {games} game{}", plural(*games)));
         let text = format!("from {}", forms.join(", "));
-        (!self.time_forms.is_empty()).then(|| ("clocks".to_owned(), text))
+        (!self.time_forms.is_empty()).then_some(text)
     }
 
     fn tell_damage(&mut self, error: &GameError) {

@@ -1,7 +1,6 @@
 //! `zeitnot timelab`: tries time managers on recorded games in virtual time.
 //!
-//! It reads recorded games, or those that come with the program. The [laboratory](zeitnot_lab::replay)
-//! replays them, writes rows and shows them.
+//! The [laboratory](zeitnot_lab::replay) replays the games, writes rows and shows them.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -12,7 +11,7 @@ use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum};
 
 use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
-use crate::commands::engine_args::NetworkArgs;
+use crate::commands::engine_args::{NetworkArgs, count};
 use crate::commands::measure;
 use crate::commands::running::{Progress, engine_facts};
 use crate::output::{ExitStatus, Output, eprint_message};
@@ -24,7 +23,7 @@ use zeitnot_lab::replay::{
 };
 use zeitnot_lab::runner::{self, Jobs};
 
-/// Endgames are faster than openings by this factor under `phase`, as with small networks on a CPU.
+/// Under `phase`, as with small networks on a CPU.
 const ENDGAME_SPEED: f64 = 1.6;
 /// Games that a thread takes at a time, so that its batches are full.
 const CHUNK: usize = 8;
@@ -75,13 +74,13 @@ pub(crate) struct TimelabArgs {
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
     /// Threads that evaluate and replay [default: one for each core]
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
-    threads: Option<u32>,
+    #[arg(short, long, value_name = "N", value_parser = count().range(..=256))]
+    threads: Option<usize>,
     #[command(flatten)]
     network: NetworkArgs,
 }
 
-/// The managers that are compared by default beside [`DEFAULT_MANAGER`].
+/// By default beside [`DEFAULT_MANAGER`].
 const OTHER_MANAGERS: [&str; 8] = [
     "smooth",
     "smooth(mle-mlh)",
@@ -197,7 +196,6 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
     };
     let mut study = ReplayStudy::default();
     let mut progress = Progress::new("games", args.max_games, 0);
-    let mut done = 0;
     let replay = |_, jobs: &Jobs<'_, GameToReplay, Vec<ReplayRows>>| {
         let settings = &args.network.0;
         let mut heads = match &backend {
@@ -211,11 +209,10 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
             Ok(games.iter().map(|game| replayer.replay(game)).collect())
         })
     };
-    let threads = args.threads.map_or_else(cores, |threads| threads as usize);
     let next_game = || Ok(chosen.next());
+    let threads = args.threads.unwrap_or_else(cores);
     runner::run(threads, running.stop, next_game, replay, |replayed| {
-        done += 1;
-        progress.count(done);
+        progress.count_one();
         for rows in replayed {
             if let Some(files) = &mut files {
                 files.add(&rows.0, &rows.1)?;
@@ -239,7 +236,8 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
             "{left_out} games left out: too short, unfinished, ended by an accident{clocks}"
         ));
     }
-    if let Some((_, text)) = games.clocks() {
+    let clocks = games.clocks();
+    if let Some(text) = &clocks {
         eprint_message(format_args!("the clocks of the games are {text}"));
     }
     ensure!(
@@ -247,7 +245,7 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
         "no game is left to replay"
     );
     if let (Some(run), Some(files)) = (&mut running.run, &mut files) {
-        run.add_facts(games.clocks())?;
+        run.add_facts(clocks.map(|text| ("clocks".to_owned(), text)))?;
         files.publish()?;
         output.tell_page(replay::page(&study).origins([run.origin()]).write(run.folder())?);
     }
@@ -260,7 +258,7 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
     Ok(running.end(true, games.broken + games.damaged))
 }
 
-/// The identity of the run, and that of its rows, which is one for all shards.
+/// Of the run, and of its rows, which all shards share.
 fn run_ids(args: &TimelabArgs, managers: &[String]) -> [String; 2] {
     let TimelabArgs {
         controls,
@@ -311,8 +309,6 @@ fn backend(args: &TimelabArgs, managers: &[String]) -> Result<Option<Arc<dyn Bac
     Ok(is_asked(false).then_some(backend))
 }
 
-/// Reports on rows of several runs, such as those of shards: `zeitnot report` on files of rows of games and
-/// of moves, in any order.
 pub(super) fn report(files: &[PathBuf], out: Option<&Path>, output: &mut Output) -> Result<ExitStatus> {
     let study = ReplayStudy::read(files)?;
     ensure!(!study.is_empty(), "no game is in these files: nothing to report");

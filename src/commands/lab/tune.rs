@@ -1,5 +1,5 @@
-//! `zeitnot tune`: compares values of many options at once by games. The [laboratory](zeitnot_lab::tuning)
-//! draws what is played, lets the games be played, and keeps, studies and shows the pairs.
+//! `zeitnot tune`: compares values of many options at once by games, with the
+//! [laboratory](zeitnot_lab::tuning).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ fn limit(args: &TuneArgs, parameters: &[Parameter]) -> Result<SideLimit> {
     Ok(limit)
 }
 
-/// Names options that are compared and have no effect because another one switches it off.
+/// Options that are compared while another one switches them off.
 fn note_idle_options(plan: &TunePlan, settings: &Settings, told: &mut Told) {
     let search = &settings.search;
     let switches = [

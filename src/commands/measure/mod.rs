@@ -1,6 +1,5 @@
-//! Shared by the commands that measure speed: one search over positions with its figures ([`search_all`]),
-//! the machine's noise ([`noise`]), and the page ([`write_report`]). Rounds over a backend are in
-//! [`zeitnot_engine::network::throughput`].
+//! For commands that measure speed: searches of positions ([`search_all`]), the machine's noise ([`noise`]),
+//! and the page ([`write_report`]). For backends see [`zeitnot_engine::network::throughput`].
 
 pub(super) mod noise;
 pub(super) mod power;
@@ -16,6 +15,7 @@ use clap::Args;
 use itertools::Itertools;
 use serde::Serialize;
 
+use super::engine_args::count;
 use super::running::{self, interruption};
 use crate::output::{Output, eprint_message, write_json};
 use zeitnot_engine::VERSION;
@@ -30,7 +30,7 @@ use zeitnot_engine::serve::{Searcher, positions_at_once};
 use zeitnot_engine::system::cpu_time;
 use zeitnot_engine::time::{Bounds, Limit, Millis, Nodes};
 use zeitnot_lab::report::{Origin, Page, terminal_width, write_fact};
-use zeitnot_lab::run::Run;
+use zeitnot_lab::run::{Run, without_folder};
 
 /// The positions of `bench`, …
 pub(super) const BENCH: &str = include_str!("bench.txt");
@@ -40,8 +40,8 @@ pub(super) const BENCHMARK: &str = include_str!("benchmark.txt");
 #[derive(Debug, Args)]
 pub(crate) struct PositionArgs {
     /// Number of the positions to search
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    num_positions: Option<u32>,
+    #[arg(long, value_name = "N", value_parser = count())]
+    num_positions: Option<usize>,
     /// Search this position only
     #[arg(long, value_name = "FEN", conflicts_with = "positions")]
     fen: Option<String>,
@@ -59,7 +59,7 @@ impl PositionArgs {
             (None, Some(file)) => read(&file.display().to_string(), open_positions(file)?)?,
             (None, None) => read("the built-in positions", default.as_bytes())?,
         };
-        positions.truncate(self.num_positions.map_or(usize::MAX, |count| count as usize));
+        positions.truncate(self.num_positions.unwrap_or(usize::MAX));
         Ok(positions)
     }
 
@@ -153,10 +153,9 @@ pub(super) fn tell(engine: &Engine) {
 }
 
 /// For many positions at once: `concurrency`, or as many as suit backend and limits.
-pub(super) fn searcher(settings: &Settings, concurrency: Option<u32>, limit: Limit) -> Result<Searcher> {
-    let searches = |backend: &BackendInfo, threads: usize| match concurrency {
-        Some(concurrency) => concurrency as usize,
-        None => positions_at_once(limit, backend, threads),
+pub(super) fn searcher(settings: &Settings, concurrency: Option<usize>, limit: Limit) -> Result<Searcher> {
+    let searches = |backend: &BackendInfo, threads: usize| {
+        concurrency.unwrap_or_else(|| positions_at_once(limit, backend, threads))
     };
     let searcher = Searcher::open(settings.clone(), searches)?;
     let told = searcher.setup.told(searcher.size.threads);
@@ -267,18 +266,27 @@ fn line_of(cell: impl Fn(&Column) -> String, position: &str, width: Option<usize
     }
     line += "  ";
     let room = width.map_or(usize::MAX, |width| width.saturating_sub(line.chars().count()));
-    match position.char_indices().nth(room) {
-        Some(_) => line.extend(position.chars().take(room - 1).chain(['…'])),
-        None => line += position,
+    line + &cut(position, room) + "\n"
+}
+
+/// At most `length` characters of a text.
+pub(super) fn cut(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
+        Some(_) => text
+            .chars()
+            .take(length.saturating_sub(1))
+            .chain(['…'])
+            .take(length)
+            .collect(),
+        None => text.into(),
     }
-    line + "\n"
 }
 
 fn head(width: Option<usize>) -> String {
     line_of(|(name, ..)| (*name).to_owned(), "position", width)
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct PositionRow {
     pub(super) position: String,
     best_move: String,
@@ -289,7 +297,7 @@ pub(super) struct PositionRow {
     visits: Vec<MoveVisits>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 struct MoveVisits {
     r#move: String,
     visits: u32,
@@ -318,7 +326,7 @@ pub(super) fn search(engine: &mut Engine, position: String, limit: Limit) -> Res
     Ok((row, summary))
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct SpeedReport {
     pub(super) version: &'static str,
     #[serde(flatten)]
@@ -352,8 +360,8 @@ pub(super) struct SpeedReport {
     pub(super) hash: u64,
 }
 
-/// Shows each result at once. `between` is called before every search. After Ctrl-C and a failure the report
-/// has the positions that were searched until then. Figures of two backends are not added up.
+/// Shows each result at once, and calls `between` before every search. After Ctrl-C and a failure the report
+/// has the positions until then. Figures of two backends are not added up.
 pub(super) fn search_all(
     engine: &mut Engine,
     positions: Vec<String>,
@@ -414,7 +422,7 @@ pub(super) fn search_all(
     let first: Vec<f64> = rows.iter().filter_map(|row| row.first_evaluation_ms).collect();
     let share = |busy: Duration| busy.as_secs_f64() / wall.as_secs_f64().max(1e-9);
     let options = settings.changed().into_iter();
-    let options = options.map(|(flag, value)| option_text(flag, &value));
+    let options = options.map(|(flag, value)| without_folder(&format!("--{flag}={value}")));
     Ok(SpeedReport {
         version: VERSION,
         evaluations_per_s: figures.per_second(figures.evaluations),
@@ -439,13 +447,6 @@ pub(super) fn search_all(
         failure,
         hash: fnv1a(hashed.into_iter().map(u64::from)),
     })
-}
-
-/// Paths are reduced to their last part.
-fn option_text(flag: &str, value: &str) -> String {
-    let mut parts = value.rsplit(['/', '\\']);
-    let name = parts.find(|part| !part.is_empty()).unwrap_or_default();
-    format!("--{flag}={name}")
 }
 
 pub(super) fn limit_text(limit: Limit) -> String {
@@ -535,7 +536,7 @@ impl PositionRow {
     }
 }
 
-/// Claims the folder for a report before anything is measured. `json` is the file for its data.
+/// Before anything is measured. `json` is the file for the data.
 pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>> {
     let origin = Origin {
         run: json.into(),
@@ -545,10 +546,16 @@ pub(super) fn claim(folder: Option<&Path>, json: &str) -> Result<Option<Run>> {
     Ok(folder.map(claim).transpose()?)
 }
 
-/// The page names no folder, because it may be passed on.
-pub(super) fn write_report(run: &Run, page: Page, data: &impl Serialize, output: &mut Output) -> Result<()> {
+/// Writes nothing without a run. The page names no folder, because it may be passed on.
+pub(super) fn write_report(
+    run: Option<Run>,
+    page: impl FnOnce() -> Page,
+    data: &impl Serialize,
+    output: &mut Output,
+) -> Result<()> {
+    let Some(run) = run else { return Ok(()) };
     write_json(&run.folder().join(&run.origin().run), data)?;
-    output.tell_page(page.origins([run.origin()]).write(run.folder())?);
+    output.tell_page(page().origins([run.origin()]).write(run.folder())?);
     Ok(())
 }
 

@@ -24,8 +24,7 @@ const STEP: u64 = 20_000;
 /// Chance difference of two runs on a quiet machine.
 const LARGEST_DIFFERENCE: f64 = 0.03;
 
-/// Runs a fixed computation between the searches, on as many threads. On a quiet machine its rate stays the
-/// same.
+/// Runs a fixed computation between the searches, on as many threads. Its rate shows noise.
 #[derive(Debug)]
 pub(crate) struct MachineMonitor {
     threads: usize,
@@ -92,7 +91,7 @@ fn control_rate() -> f64 {
     rounds as f64 / start.elapsed().as_secs_f64()
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MachineNoise {
     /// Rate of the control: millions of its rounds per second, all threads.
     pub(crate) control_rate: f64,
@@ -100,13 +99,13 @@ pub(crate) struct MachineNoise {
     controls: usize,
     /// Relative difference that 19 of 20 pairs of such runs stay below.
     pub(crate) expected_difference: f64,
-    pub(crate) is_noisy: bool,
+    is_noisy: bool,
     /// `None` where the system does not measure it.
     #[serde(default)]
     pub(crate) others: Option<Others>,
 }
 
-/// The load of other programs on the processors that this one may use.
+/// Load of other programs on the processors that this one may use.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Others {
     busy: f64,

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use super::Facts;
 
-/// Asks the driver as a search ends for the mean power of the last second: a line for each GPU, such as
-/// `NVIDIA H100, 310.52 W, 54, 1980 MHz, 1233 MiB`.
+/// Mean power of the last second, as a search ends. For each GPU a line such as `NVIDIA H100, 310.52 W, 54,
+/// 1980 MHz, 1233 MiB`.
 pub(super) const QUERY: &str = "name,power.draw,temperature.gpu,clocks.gr,memory.used";
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct PowerReport {
     /// Of the GPUs that computed, during the searches. `None` also if it is not known which did.
     joules: Option<f64>,

@@ -82,3 +82,14 @@ pub enum Variant {
     /// The king takes its own rook: `e1h1`.
     Chess960,
 }
+
+impl Variant {
+    /// By a switch such as the option `UCI_Chess960`.
+    pub fn of_chess960(is_chess960: bool) -> Variant {
+        if is_chess960 {
+            Variant::Chess960
+        } else {
+            Variant::Standard
+        }
+    }
+}

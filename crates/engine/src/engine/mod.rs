@@ -292,11 +292,7 @@ impl Engine {
     ///
     /// After an error the old position stays, but is not searched, because the host means another one.
     pub fn set_position(&mut self, text: &str) -> Result<&[&'static str], EngineError> {
-        let variant = if self.settings.chess960 {
-            Variant::Chess960
-        } else {
-            Variant::Standard
-        };
+        let variant = Variant::of_chess960(self.settings.chess960);
         match History::from_uci_position(text, variant) {
             Ok(position) => {
                 self.position = position;

@@ -76,7 +76,7 @@ impl ThroughputMeter {
     pub fn measure(
         &mut self,
         series: &mut [BatchSizeSeries],
-        rounds: u32,
+        rounds: usize,
         length: RoundLength,
     ) -> Result<(), BackendError> {
         for _ in 0..rounds {
