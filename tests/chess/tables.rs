@@ -1,13 +1,10 @@
 //! Tests Syzygy tables of 3 and 4 pieces: results, root moves under the fifty-move rule, and games played with them.
 
-#[path = "../common/mod.rs"]
-mod common;
-mod fetch;
-
 use std::fs;
 use std::num::NonZero;
 use std::path::Path;
 
+use crate::fetch;
 use zeitnot_engine::chess::{Color, History, Position, Terminal, Variant};
 use zeitnot_engine::engine::{Engine, GoRequest, Listener, Settings};
 use zeitnot_engine::note::Note;
