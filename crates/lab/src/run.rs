@@ -122,6 +122,8 @@ impl Drop for Run {
     fn drop(&mut self) {
         // The text says nothing any more. Without locks it may be of another process.
         let _ = self.file.set_len(0);
+        // A process that is being started has a copy of the file, which would stay locked for a moment.
+        let _ = self.file.unlock();
     }
 }
 
