@@ -86,7 +86,8 @@ pub struct DeviceConfig {
 }
 
 impl BackendConfig {
-    /// Reads `--backend` and `--backend-opts`. Parameters may also follow the name, as in `simulated(latency-us=500)`. `options` override them.
+    /// Reads `--backend` and `--backend-opts`. Parameters may also follow the name, as in
+    /// `simulated(latency-us=500)`. `options` override them.
     pub fn parse(backend: &str, options: &str) -> Result<BackendConfig, BackendError> {
         let named = Params::parse(backend)?;
         let mut lists = named.lists();

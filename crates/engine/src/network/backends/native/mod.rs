@@ -2,7 +2,8 @@
 //!
 //! [`Native::new`] packs a [`Network`]'s weights for the machine's best kernels. `Model` evaluates in the
 //! order of the data: a residual `tower` or the `body` of an attention network (made of `encoder`s), then the
-//! `heads`. All are made of `layers` and `convolution`s, and those of operations of `zeitnot-kernels`. Weights are shared, each evaluator has its own scratch.
+//! `heads`. All are made of `layers` and `convolution`s, and those of operations of `zeitnot-kernels`.
+//! Weights are shared, each evaluator has its own scratch.
 
 mod body;
 mod convolution;

@@ -1,4 +1,4 @@
-//! The one ONNX Runtime of this process, loaded when it is first needed, with the plugins that it has taken in.
+//! The one ONNX Runtime of this process, loaded when it is first needed, with the plugins in it.
 //!
 //! Plugins are libraries of their own, which any ONNX Runtime from 1.24.4 on takes in. One that is registered
 //! is a device of the environment, and sessions are made with that device.
