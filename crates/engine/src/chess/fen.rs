@@ -13,7 +13,8 @@ use shakmaty::{
 };
 use thiserror::Error;
 
-use super::{MoveError, Position};
+use super::notation::MoveError;
+use super::position::Position;
 
 const OTHER_VARIANTS: &str = "it has fields of other chess variants";
 /// Pieces of any kind that a side may have …

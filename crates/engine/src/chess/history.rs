@@ -3,7 +3,10 @@
 //! The engine keeps one for the game. Every search thread clones it, pushes the moves of its descent and pops
 //! them again.
 
-use super::{Move, MoveError, MoveList, Position, PositionError, Variant};
+use super::fen::PositionError;
+use super::moves::{Move, MoveList, Variant};
+use super::notation::MoveError;
+use super::position::Position;
 use crate::chance::spread;
 
 /// Positions share evaluations up to this fifty-move counter, plies.

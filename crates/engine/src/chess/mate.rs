@@ -5,7 +5,8 @@
 use shakmaty::attacks::{between, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
 use shakmaty::{Bitboard, ByRole, Chess, EnPassantMode, Position as _};
 
-use super::{History, Move};
+use super::history::History;
+use super::moves::Move;
 
 impl History {
     /// Plies to the shortest mate in which every move of the side to move is a check. `None` if none has at

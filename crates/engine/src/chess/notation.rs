@@ -9,7 +9,8 @@ use shakmaty::uci::UciMove;
 use shakmaty::{CastlingSide, File, Rank, Role, Square};
 use thiserror::Error;
 
-use super::{Move, Position, Variant};
+use super::moves::{Move, Variant};
+use super::position::Position;
 
 /// Marks behind a move or alone.
 const MARKS: [&str; 36] = [

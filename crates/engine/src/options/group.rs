@@ -1,7 +1,7 @@
 //! Groups of options, such as the engine's options, or the parameters of a time manager, an estimator or a
 //! backend.
 
-use super::{OptionError, OptionSpec};
+use super::value::{OptionError, OptionSpec};
 use crate::params::{ParamEntry, ParamError, Params};
 
 /// A struct whose fields are options or other groups. `option_group!` declares one.

@@ -6,7 +6,8 @@
 
 use std::sync::LazyLock;
 
-use super::{OptionGroup, OptionSpec, option_group};
+use super::group::{OptionGroup, option_group};
+use super::value::OptionSpec;
 
 option_group! {
     /// Lc0's options without effect here, with Lc0's types, defaults and ranges. The help says what is done
