@@ -29,8 +29,8 @@ const LINE: usize = 64;
 
 /// Aligned to a cache line, or to a huge page if the numbers fill a quarter of one.
 ///
-/// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. Neither cloned nor resized: moving the
-/// buffer leaves the numbers where they are.
+/// Made of a somewhat longer `Vec`, so that it needs no `unsafe`. Moving the buffer leaves the numbers where
+/// they are.
 pub(crate) struct Buffer<T = f32> {
     memory: Vec<T>,
     start: usize,
@@ -38,7 +38,6 @@ pub(crate) struct Buffer<T = f32> {
 }
 
 thread_local! {
-    /// The bytes of all buffers that this thread has made.
     static MADE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -419,15 +418,13 @@ pub(crate) struct Layer {
 enum Packed {
     /// Without the activation.
     Single(Linear),
-    Fixed(FixedLayer),
-    Half(HalfLayer),
-}
-
-struct FixedLayer {
     /// See [`FixedProduct`].
-    weights: Buffer<i16>,
-    scales: Vec<f32>,
-    bias: Buffer,
+    Fixed {
+        weights: Buffer<i16>,
+        scales: Vec<f32>,
+        bias: Buffer,
+    },
+    Half(HalfLayer),
 }
 
 struct HalfLayer {
@@ -459,11 +456,11 @@ impl Layer {
                 let mut weights: Buffer<i16> = Buffer::zeros(outputs * inputs);
                 let weight = |input: usize, output: usize| weight_of(dense, input, output);
                 let scales = pack_fixed_dense((inputs, outputs), weight, &mut weights);
-                Packed::Fixed(FixedLayer {
+                Packed::Fixed {
                     weights,
                     scales,
                     bias,
-                })
+                }
             }
             Precision::Half(tiles) => {
                 let mut weights: Buffer<u16> = Buffer::zeros(outputs * inputs);
@@ -512,14 +509,14 @@ impl Layer {
                 numbers: &rows.half,
                 layout: layer.to,
             }),
-            Packed::Single(_) | Packed::Fixed(_) => None,
+            Packed::Single(_) | Packed::Fixed { .. } => None,
         }
     }
 
     pub(crate) fn half_weights(&self) -> &[u16] {
         match &self.packed {
             Packed::Half(layer) => &layer.weights,
-            Packed::Single(_) | Packed::Fixed(_) => &[],
+            Packed::Single(_) | Packed::Fixed { .. } => &[],
         }
     }
 
@@ -554,7 +551,11 @@ impl Layer {
             Packed::Single(layer) => {
                 layer.apply(count, &input.numbers[first * self.inputs..], output);
             }
-            Packed::Fixed(layer) => self.kernels.run(FixedProduct {
+            Packed::Fixed {
+                weights,
+                scales,
+                bias,
+            } => self.kernels.run(FixedProduct {
                 count: 1,
                 rows: count,
                 inner: self.inputs,
@@ -562,13 +563,13 @@ impl Layer {
                 a: &input.fixed[first * self.inputs..],
                 a_row: self.inputs,
                 a_step: 0,
-                b: &layer.weights,
+                b: weights,
                 b_step: 0,
                 c: FixedSums::Scaled {
                     to: output,
                     row_scales: &input.scales[first..],
-                    scales: &layer.scales,
-                    bias: &layer.bias,
+                    scales,
+                    bias,
                 },
                 c_row: self.outputs,
                 c_step: 0,
