@@ -1,5 +1,4 @@
-//! Everything but matrix products: activations, squeeze-and-excitation, layer norm, softmax, rounding, the
-//! first layer, dot products.
+//! Everything but matrix products.
 
 use super::activation::Activation;
 use super::fixed::round_row;

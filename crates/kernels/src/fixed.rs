@@ -173,7 +173,8 @@ pub enum FixedSums<'a> {
     },
 }
 
-/// `c[i] = a[i] b[i]` for `count` matrices of integers.
+/// `c[i] = a[i] b[i]` for `count` matrices of integers, with distances as in
+/// [`Product`](super::Product).
 #[derive(Debug)]
 pub struct FixedProduct<'a> {
     pub count: usize,
@@ -183,19 +184,14 @@ pub struct FixedProduct<'a> {
     /// A multiple of 16.
     pub width: usize,
     pub a: &'a [i16],
-    /// From one row of `a` to the next.
     pub a_row: usize,
-    /// From one `a` to the next.
     pub a_step: usize,
     /// `[width / 16][inner / 2][16][2]` each.
     pub b: &'a [i16],
-    /// From one `b` to the next.
     pub b_step: usize,
     /// One matrix only if scaled.
     pub c: FixedSums<'a>,
-    /// From one row of `c` to the next.
     pub c_row: usize,
-    /// From one `c` to the next.
     pub c_step: usize,
 }
 

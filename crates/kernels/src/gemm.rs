@@ -5,7 +5,7 @@ use super::simd::Simd;
 use super::sizes::extent;
 
 /// `c[i] = a[i] b[i] + bias` for `count` matrices: `a` is `[rows][inner]`, `b` `[inner][width]`, `c`
-/// `[rows][width]`.
+/// `[rows][width]`. `…_row` is from one row to the next, `…_step` from one matrix to the next.
 ///
 /// `b` is packed: cut into panels of [`Kernels::panel`](super::Kernels::panel) columns, the last one
 /// narrower, each `[inner][columns]` without gaps, one after the other.
@@ -18,20 +18,16 @@ pub struct Product<'a> {
     /// Columns of `b` and `c`, a multiple of [`CHANNEL_STEP`](super::CHANNEL_STEP).
     pub width: usize,
     pub a: &'a [f32],
-    /// From one row of `a` to the next.
     pub a_row: usize,
-    /// From one `a` to the next.
     pub a_step: usize,
     /// `inner * width` numbers each.
     pub b: &'a [f32],
-    /// From one `b` to the next, 0 if all products share it.
+    /// 0 if all products share `b`.
     pub b_step: usize,
     /// `width` numbers, added to each row.
     pub bias: Option<&'a [f32]>,
     pub c: &'a mut [f32],
-    /// From one row of `c` to the next.
     pub c_row: usize,
-    /// From one `c` to the next.
     pub c_step: usize,
 }
 

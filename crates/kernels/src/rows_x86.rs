@@ -4,6 +4,8 @@
 //! A block's results are finished (bias, activation, rounding) between the steps of the next block: AMX
 //! leaves the vector units free, and its stores wait for vector instructions. Weights are read in chunks that
 //! stay in the L2 cache for all rows, while the next chunk is fetched, also across layers.
+//!
+//! Unsafe functions need AVX512F, AVX512BW and AVX512-BF16. They say what else.
 
 use std::arch::x86_64::*;
 
@@ -30,8 +32,6 @@ pub(crate) struct Left {
 }
 
 pub(crate) trait Meanwhile {
-    /// # Safety
-    /// The CPU must have AVX512F and AVX512-BF16.
     unsafe fn step(&mut self);
 }
 
@@ -103,8 +103,7 @@ impl Meanwhile for Finish {
 
 impl Finish {
     /// # Safety
-    /// The CPU must have AVX512F and AVX512-BF16. There must be a row left in the block. Sums, biases and
-    /// target must be valid.
+    /// There must be a row left in the block. Sums, biases and target must be valid.
     #[inline(always)]
     unsafe fn finish_row(&mut self) {
         // SAFETY: the caller's: a row of the block has 32 sums, biases and results.
@@ -131,8 +130,6 @@ impl Finish {
         }
     }
 
-    /// # Safety
-    /// The CPU must have AVX512F.
     #[inline(always)]
     unsafe fn activate(&self, low: __m512, high: __m512) -> (__m512, __m512) {
         let simd = self.simd;
@@ -165,7 +162,7 @@ impl Finish {
 /// Writes 32 numbers as bf16.
 ///
 /// # Safety
-/// The CPU must have AVX512F and AVX512-BF16. `to` must be valid for them.
+/// `to` must be valid for them.
 #[inline(always)]
 unsafe fn store_half(to: *mut u16, low: __m512, high: __m512) {
     // SAFETY: the caller's. Vectors of 16-bit integers and of bf16 are the same bits.
@@ -176,9 +173,6 @@ unsafe fn store_half(to: *mut u16, low: __m512, high: __m512) {
 }
 
 /// Computes `2^y` with an error of 3e-6 of it, for a result that is rounded to bf16.
-///
-/// # Safety
-/// The CPU must have AVX512F.
 #[inline(always)]
 unsafe fn exp2(y: __m512) -> __m512 {
     // SAFETY: the caller's.
@@ -196,9 +190,6 @@ unsafe fn exp2(y: __m512) -> __m512 {
 
 /// Computes [`Activation::Mish`] for a result that is rounded to bf16: `x n / (n + 2)` with
 /// `n = e^x (e^x + 2)`.
-///
-/// # Safety
-/// The CPU must have AVX512F.
 #[inline(always)]
 unsafe fn mish(x: __m512) -> __m512 {
     // SAFETY: the caller's.
@@ -213,9 +204,6 @@ unsafe fn mish(x: __m512) -> __m512 {
 }
 
 /// Computes [`Activation::Swish`] for a result that is rounded to bf16.
-///
-/// # Safety
-/// The CPU must have AVX512F.
 #[inline(always)]
 unsafe fn swish(x: __m512) -> __m512 {
     // SAFETY: the caller's.
@@ -233,7 +221,7 @@ pub(crate) fn dense(unit: impl Unit, job: Dense<'_>) {
 }
 
 /// # Safety
-/// The CPU must have the instructions. The job must have been checked.
+/// The job must have been checked.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn dense_with<U: Unit>(unit: U, job: Dense<'_>) {
     let (steps, columns) = (job.inputs / TILE_DEPTH, job.outputs / TILE_DEPTH);
@@ -332,7 +320,7 @@ struct HeadScratch {
 }
 
 /// # Safety
-/// The CPU must have the instructions. The job must have been checked.
+/// The job must have been checked.
 #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
 unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
     let (heads, depth) = (job.heads, job.depth);
@@ -438,8 +426,7 @@ unsafe fn attend_with<U: Unit>(unit: U, job: Attend<'_>) {
 /// Scales the products of a row of 64 and adds to them, as powers of 2. Returns 16 parts of the largest.
 ///
 /// # Safety
-/// The CPU must have AVX512F. `logits` must be valid for two times 32 numbers that are a block apart, `added`
-/// for 64.
+/// `logits` must be valid for two times 32 numbers that are a block apart, `added` for 64.
 #[inline(always)]
 unsafe fn scale_logits(logits: *mut f32, added: Option<*const u16>, scale: f32) -> __m512 {
     // SAFETY: the caller's.
@@ -464,7 +451,7 @@ unsafe fn scale_logits(logits: *mut f32, added: Option<*const u16>, scale: f32) 
 /// `2^(logit - largest)` of a row of 64, and 16 parts of the sum of all.
 ///
 /// # Safety
-/// The CPU must have AVX512F. `logits` must be valid for two times 32 numbers that are a block apart.
+/// `logits` must be valid for two times 32 numbers that are a block apart.
 #[inline(always)]
 unsafe fn exponentials(logits: *const f32, largest: __m512) -> ([__m512; 4], __m512) {
     // SAFETY: the caller's.
@@ -485,7 +472,7 @@ unsafe fn exponentials(logits: *const f32, largest: __m512) -> ([__m512; 4], __m
 /// The largest number of each of 16 rows of 16, or the sum of each.
 ///
 /// # Safety
-/// The CPU must have AVX512F. `rows` must be valid for 256 numbers.
+/// `rows` must be valid for 256 numbers.
 #[inline(always)]
 unsafe fn reduce<const LARGEST: bool>(rows: *const f32) -> __m512 {
     macro_rules! both {
@@ -513,9 +500,6 @@ unsafe fn reduce<const LARGEST: bool>(rows: *const f32) -> __m512 {
 }
 
 /// The larger of two numbers, or their sum.
-///
-/// # Safety
-/// The CPU must have AVX512F.
 #[inline(always)]
 unsafe fn join<const LARGEST: bool>(a: __m512, b: __m512) -> __m512 {
     // SAFETY: the caller's.
@@ -531,7 +515,7 @@ unsafe fn join<const LARGEST: bool>(a: __m512, b: __m512) -> __m512 {
 /// Turns 16 rows of 16 pairs into 16 pairs of 16 rows.
 ///
 /// # Safety
-/// The CPU must have AVX512F. Both must be valid for 512 numbers.
+/// Both must be valid for 512 numbers.
 #[inline(always)]
 unsafe fn transpose(from: *const u16, to: *mut u16) {
     // SAFETY: the caller's.
@@ -570,7 +554,7 @@ unsafe fn transpose(from: *const u16, to: *mut u16) {
 /// Turns 32 rows of 32 numbers into a matrix of a right operand: two rows of each number side by side.
 ///
 /// # Safety
-/// The CPU must have AVX512F and AVX512BW. Both must be valid for a matrix.
+/// Both must be valid for a matrix.
 #[inline(always)]
 unsafe fn interleave(from: *const u16, to: *mut u16) {
     /// Sources of each place: `i` of the first row, `32 + i` of the second.

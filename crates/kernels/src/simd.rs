@@ -1,7 +1,7 @@
 //! The vector operations that the kernels need, and functions built on them.
 
 /// A vector instruction set, as a value: **whoever holds one may execute its instructions**, because its only
-/// constructor asks the CPU. So arithmetic is safe. Only memory access is not.
+/// constructor asks the CPU. So arithmetic is safe. Only memory access is not. It needs no alignment.
 ///
 /// All functions are inlined into [`Kernels::run`](super::Kernels::run), which enables the instruction set
 /// for the compiler.
@@ -19,11 +19,11 @@ pub trait Simd: Copy {
     fn splat(self, x: f32) -> Self::Vector;
 
     /// # Safety
-    /// `from` must be valid for [`Simd::LANES`] numbers. No alignment is needed.
+    /// `from` must be valid for [`Simd::LANES`] numbers.
     unsafe fn load(self, from: *const f32) -> Self::Vector;
 
     /// # Safety
-    /// `to` must be valid for [`Simd::LANES`] numbers. No alignment is needed.
+    /// `to` must be valid for [`Simd::LANES`] numbers.
     unsafe fn store(self, to: *mut f32, v: Self::Vector);
 
     fn add(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -41,7 +41,7 @@ pub trait Simd: Copy {
     /// Writes [`Simd::LANES`] numbers as bf16, rounded to nearest even. NaN may become infinite.
     ///
     /// # Safety
-    /// `to` must be valid for that. No alignment is needed.
+    /// `to` must be valid for that.
     #[inline(always)]
     unsafe fn store_bf16(self, to: *mut u16, v: Self::Vector) {
         let mut numbers = [0.0f32; 16];
@@ -59,7 +59,7 @@ pub trait Simd: Copy {
     /// Writes [`Simd::LANES`] numbers as integers, rounded to nearest even.
     ///
     /// # Safety
-    /// `to` must be valid for that. No alignment is needed.
+    /// `to` must be valid for that.
     #[inline(always)]
     unsafe fn store_i16(self, to: *mut i16, v: Self::Vector) {
         let mut numbers = [0.0f32; 16];

@@ -1,5 +1,4 @@
-//! A CPU's units for products of bf16 matrices. [`rows`](super::rows) and [`folded`](super::folded) define
-//! what they compute.
+//! A CPU's units for products of bf16 matrices.
 
 use half::bf16;
 

@@ -25,7 +25,7 @@ pub enum Health {
 
 /// A network on a device, shared by all threads.
 pub trait Backend: Send + Sync + Debug {
-    /// What it is. The same for its whole life.
+    /// The same for its whole life.
     fn facts(&self) -> &BackendInfo;
 
     /// An evaluator for one thread, with its own session and buffers. Fails if the device has no room for it.
@@ -37,7 +37,6 @@ pub trait Backend: Send + Sync + Debug {
         None
     }
 
-    /// What has become of it.
     fn health(&self) -> Health {
         Health::Good
     }

@@ -19,7 +19,6 @@ pub enum BackendError {
     Model { backend: String, reason: String },
     #[error("{backend}: cannot start a thread for a device: {reason}")]
     Thread { backend: String, reason: String },
-    /// The device or library is unavailable and no fallback is allowed.
     #[error("{0} (set --fallback=cpu, option Fallback, to use the CPU instead)")]
     NotAvailable(Box<BackendError>),
     #[error("{backend}: evaluation failed: {reason}")]
@@ -27,7 +26,7 @@ pub enum BackendError {
 }
 
 impl BackendError {
-    /// How a device that is there has failed, if that is what happened.
+    /// How a device that is there has failed, if one has.
     pub(crate) fn of_device(&self) -> Option<&BackendError> {
         match self {
             BackendError::NotAvailable(error) if !matches!(**error, BackendError::Library(_)) => Some(error),

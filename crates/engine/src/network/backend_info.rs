@@ -1,4 +1,4 @@
-//! What a backend is.
+//! What a backend says of itself.
 
 use std::num::NonZero;
 use std::thread;
@@ -24,11 +24,9 @@ pub struct BackendInfo {
     pub library: String,
     /// The number format: `fp32`, `fp16`, `bf16`, `int8`. Empty without a network.
     pub precision: String,
-    /// The encoding of positions that it evaluates.
     pub input_format: InputFormat,
     /// The network gives draws a probability of their own.
     pub has_wdl: bool,
-    /// The network has a Moves Left Head.
     pub has_moves_left: bool,
     /// The largest batch that it takes, in positions.
     pub max_batch: usize,
@@ -38,7 +36,6 @@ pub struct BackendInfo {
     pub cheap_batch: usize,
     /// The sizes up to which batches are filled, ascending. Empty if they are computed as they are.
     pub padded_to: Vec<usize>,
-    /// Search threads that are best for it.
     pub preferred_threads: usize,
     /// Batches in flight while the search goes on, or 0 without an accelerator: then evaluation occupies the
     /// calling thread's core.
@@ -50,8 +47,8 @@ pub struct BackendInfo {
 }
 
 impl BackendInfo {
-    /// A backend that computes on the calling thread and takes batches of any size, without a network's heads
-    /// for draws and moves left. Its fields say what is otherwise.
+    /// A backend that computes on the calling thread and takes batches of any size, without heads for draws
+    /// and moves left.
     pub fn new(name: &str, description: &str) -> BackendInfo {
         BackendInfo {
             name: name.into(),

@@ -46,7 +46,6 @@ impl<Tag> BatchEvaluator<Tag> {
         self.tags.push(tag);
     }
 
-    /// Whether it has as many positions as it takes.
     pub fn is_full(&self) -> bool {
         self.tags.len() == self.capacity()
     }

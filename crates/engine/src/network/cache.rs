@@ -42,8 +42,8 @@ const OUTSIDE_BYTES: usize = 96 + 16;
 
 /// Evaluations by position key.
 ///
-/// Any thread may call any method: the map locks a shard at a time, the queue is lock-free, and `len` is
-/// relaxed, because a late reader only evicts a little later.
+/// The map locks a shard at a time, the queue is lock-free, and `len` is relaxed, because a late reader only
+/// evicts a little later.
 #[derive(Debug)]
 pub struct EvalCache {
     entries: DashMap<u64, CachedEvaluation, BuildNoHashHasher<u64>>,

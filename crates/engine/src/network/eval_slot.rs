@@ -42,7 +42,6 @@ impl From<InputFormat> for PositionEncoding {
 pub struct EvalSlot {
     /// Hash of all that the evaluation depends on. The `random` backend's only input.
     pub key: u64,
-    /// The position as a network's input.
     pub planes: InputPlanes,
     /// Policy indices (`0..1858`) of the moves, in the caller's order.
     pub moves: ArrayVec<u16, MAX_MOVES>,
@@ -89,8 +88,6 @@ impl EvalSlot {
 
     /// Refuses outputs that a search cannot use: NaN, infinities and values out of range, which would poison
     /// every mean of a tree, and logits that are not one for each move.
-    ///
-    /// A damaged device gives them, or one out of its precision's range.
     pub fn check_outputs(backend: &BackendInfo, batch: &[EvalSlot]) -> Result<(), BackendError> {
         match batch.iter().find_map(EvalSlot::fault) {
             None => Ok(()),

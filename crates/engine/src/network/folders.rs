@@ -33,7 +33,7 @@ pub fn executable() -> Option<PathBuf> {
     env::current_exe().ok()?.parent().map(Path::to_path_buf)
 }
 
-/// An environment variable's path, made absolute, if set and not empty.
+/// An environment variable's path, made absolute, if not empty.
 fn set(variable: &str) -> Option<PathBuf> {
     let value = env::var_os(variable).filter(|value| !value.is_empty())?;
     std::path::absolute(value).ok()

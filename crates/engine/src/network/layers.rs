@@ -156,11 +156,9 @@ pub struct Smolgen {
 pub struct Encoder {
     /// Divides the model width.
     pub heads: usize,
-    /// embedding → model width
+    /// As `key` and `value`, embedding → model width
     pub query: Dense,
-    /// embedding → model width
     pub key: Dense,
-    /// embedding → model width
     pub value: Dense,
     /// Added to the logits, which are `query · key / sqrt(width / heads)`.
     pub smolgen: Option<Smolgen>,
@@ -276,7 +274,6 @@ pub struct Network {
     /// Where no other is named.
     pub activation: Activation,
     pub body: Body,
-    /// 1858 logits.
     pub policy: PolicyHead,
     pub value: ScalarHead,
     /// In plies to the end of the game.

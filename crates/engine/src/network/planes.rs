@@ -9,9 +9,7 @@ pub const PLANES: usize = 112;
 /// Bit 0 is a1, bit 7 h1, bit 63 h8, as seen by the side to move.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InputPlanes {
-    /// The squares of each plane.
     pub masks: [u64; PLANES],
-    /// What stands on the squares of each plane.
     pub values: [f32; PLANES],
 }
 

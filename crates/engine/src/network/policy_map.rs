@@ -122,7 +122,7 @@ pub fn index(m: Move, color: Color, transform: Transform) -> u16 {
     }
 }
 
-/// The number of what a pawn becomes. A promotion to a knight is the plain move.
+/// The number of what a pawn becomes. Knights have none.
 #[inline]
 pub(crate) fn piece(promotion: Option<Role>) -> Option<u16> {
     match promotion? {

@@ -52,8 +52,8 @@ impl DevicePace {
     }
 }
 
-/// The most positions in a piece of a batch that is divided evenly among `devices`. A piece is no larger than
-/// a batch that is `preferred`, unless there is one device.
+/// The most positions in a piece of a batch that is divided evenly among `devices`, at most a `preferred`
+/// batch unless there is one.
 pub(crate) fn piece_size(positions: usize, devices: usize, preferred: usize) -> usize {
     let even = positions.div_ceil(devices.max(1)).max(1);
     if devices > 1 {
@@ -92,7 +92,7 @@ impl Timetable {
         }
     }
 
-    /// Sends a batch of `positions` and returns when its answers are back.
+    /// Returns when the answers are back.
     pub(crate) fn submit(&mut self, now: Duration, positions: u32) -> Duration {
         let preferred = self.pace.positions_per_latency() as usize;
         let size = piece_size(positions as usize, self.devices.len(), preferred) as u32;
@@ -136,8 +136,8 @@ impl Timetable {
         back
     }
 
-    /// Computing time until `now`, the mean over devices. The work ahead is subtracted as if it had no gaps,
-    /// which is exact up to half a latency.
+    /// Computing time until `now`, the mean over devices, exact up to half a latency: the work ahead is
+    /// subtracted as if it had no gaps.
     pub(crate) fn busy_until(&self, now: Duration) -> Duration {
         let ahead: Duration = self
             .devices

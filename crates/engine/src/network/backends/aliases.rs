@@ -127,8 +127,8 @@ impl Alias {
     }
 }
 
-/// Splits off Lc0's parameters that `backend`, one of ours, lacks. Under a name of Lc0's, and beside `auto`,
-/// which nobody has named, all that it lacks counts as Lc0's.
+/// Splits off Lc0's parameters that `backend` lacks. Under a name of Lc0's, and beside `auto`, all that it
+/// lacks counts as Lc0's.
 fn without_lc0s(backend: &str, options: Params, is_name_of_lc0: bool) -> (Params, Params) {
     let own = match registered(backend) {
         _ if backend == MULTIPLEXING => return (options, Params::default()),

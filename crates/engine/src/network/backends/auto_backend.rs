@@ -5,9 +5,8 @@
 //! 2. `native`, where the network is no ONNX model.
 //! 3. OpenVINO where that is at hand and computes on this processor, else ONNX Runtime on the CPU.
 //!
-//! Where other options than `gpu` and `threads` stand beside `auto`, where it is one of several devices, and
-//! where it stands in for a device that is not available, [`make`] takes `native`, or else ONNX Runtime on
-//! the CPU.
+//! With other options than `gpu` and `threads`, as one of several devices, and in the place of a device that
+//! is not available, [`make`] takes `native`, or else ONNX Runtime on the CPU.
 
 use std::borrow::Cow;
 
@@ -48,8 +47,8 @@ pub(super) fn resolve<'a>(
     Ok(Cow::Owned(chosen))
 }
 
-/// The chosen name, and the reason where people may expect another. `found` says of a provider with a library
-/// whether it loads and finds its device.
+/// The chosen name, and the reason where people may expect another. `found` says of a provider
+/// with a library whether that works.
 fn choose(
     is_for_native: bool,
     found: impl Fn(Provider) -> Option<Result<(), LibraryError>>,

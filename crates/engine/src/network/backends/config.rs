@@ -195,9 +195,8 @@ impl BackendConfig {
 }
 
 impl DeviceConfig {
-    /// The device of a list, whose name may be empty. It inherits the `outer` options.
-    ///
-    /// `backend=` decides, as in Lc0, even if inherited. Without it the list's name does.
+    /// The device of a list, whose name may be empty. As in Lc0 `backend=` decides, even if inherited from
+    /// the `outer` options. Without it the list's name does.
     fn new(list_name: &str, list: &Params, outer: &Params) -> Result<DeviceConfig, ParamError> {
         let all = list.inheriting(outer);
         let by_name = if list_name.is_empty() { AUTO } else { list_name };

@@ -231,9 +231,9 @@ pub(crate) fn policy(graph: &mut Graph, embedded: Value, head: AttentionPolicy) 
     graph.gather(OUTPUT_POLICY, &logits, &ATTENTION_CELLS)
 }
 
-/// A query for each square, then three for each file of the seventh rank, for promotions to queen, rook and
-/// bishop, and a key for each square: `[batch · 64, inputs]` → twice `[batch, 88, width]`. The last keys are
-/// not used: CUDA wants no table of places from the host where both parts have one size.
+/// A query for each square, then those of [`PROMOTIONS`] for each file, and a key for each square: `[batch ·
+/// 64, inputs]` → twice `[batch, 88, width]`. The last keys are not used: CUDA wants no table of places from
+/// the host where both parts have one size.
 fn queries_and_keys(graph: &mut Graph, x: &Value, layers: [Dense; 2], promotion: &[f32]) -> [Value; 2] {
     let [query, key] = layers;
     let (width, inputs) = (query.outputs, query.inputs);

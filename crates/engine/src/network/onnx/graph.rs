@@ -338,8 +338,8 @@ impl Graph {
         model.encode_raw(&mut out);
         put_length(&mut out, MODEL_GRAPH, graph_len);
         message.encode_raw(&mut out);
-        // The order is free. Last in, first out lets the allocator return memory at once, so that network and
-        // model never stand in memory side by side.
+        // Last in, first out lets the allocator return memory at once, so that network and model never stand
+        // in memory side by side.
         for constant in constants.into_iter().rev() {
             put_length(&mut out, GRAPH_INITIALIZER, constant.len(data_type));
             constant.put(&mut out, data_type);

@@ -209,8 +209,7 @@ fn hidden(graph: &mut Graph, x: &Value, name: &str, layers: [Dense; 2], activati
     graph.dense(&format!("{name}/dense2"), &x, output)
 }
 
-/// The three heads behind an attention body: policy, value and moves left. Their layers per square are one,
-/// and value and moves left are one head, so that a GPU is called less often.
+/// The three heads behind an attention body, joined where they can be, so that a GPU is called less often.
 fn joined_heads(
     graph: &mut Graph,
     squares: &Value,

@@ -145,8 +145,6 @@ pub enum Form {
     /// Operations that any provider has.
     #[default]
     Plain,
-    /// ONNX Runtime's `Attention`, which makes queries, keys and values itself, and its
-    /// `SkipLayerNormalization` with the bias of the layer before it: a third fewer calls of a GPU for each
-    /// batch.
+    /// With ONNX Runtime's `Attention` and `SkipLayerNormalization`: a third fewer calls of a GPU.
     Fused,
 }

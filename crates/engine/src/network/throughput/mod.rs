@@ -99,8 +99,8 @@ impl ThroughputMeter {
         Ok(())
     }
 
-    /// Alternates two sizes, two batches each. Returns how much longer the first of two takes than the
-    /// second, in ms, the median. Here a device shows that it prepares for each size.
+    /// Alternates two sizes, two batches each. Returns how much longer the first takes than the second, in
+    /// ms, the median: a device may prepare for each size.
     pub fn change_ms(&mut self, sizes: [usize; 2]) -> Result<f64, BackendError> {
         let mut longer = Vec::new();
         for size in [sizes; CHANGES / 2].concat() {

@@ -13,7 +13,6 @@ messages! {
         // Field 1, the magic number, is checked when the file is opened.
         license: Option<String> [string, optional] = 2,
         {
-            /// The oldest Lc0 that can read the file.
             min_version: EngineVersion = 3,
             format: Format = 4,
             training_params: TrainingParams = 5,
@@ -46,7 +45,7 @@ messages! {
         }
     }
 
-    /// The format of the network. The numbers are listed in [`super::format`].
+    /// The numbers are listed in [`super::format`].
     NetworkFormat {
         input: Option<i32> [int32, optional] = 1,
         output: Option<i32> [int32, optional] = 2,
@@ -60,7 +59,6 @@ messages! {
         input_embedding: Option<i32> [int32, optional] = 10,
     }
 
-    /// An ONNX model with the names of its tensors.
     OnnxModel {
         model: Option<bytes::Bytes> [bytes = "bytes", optional] = 1,
         /// ONNX numbers: 1 float32, 10 float16, 16 bfloat16.
@@ -158,7 +156,7 @@ messages! {
         }
     }
 
-    /// All layers of a network. Names are Lc0's.
+    /// All layers. Names are Lc0's.
     Weights {
         residual: Vec<Residual> [message, repeated] = 2,
         pol_encoder: Vec<EncoderLayer> [message, repeated] = 21,

@@ -88,9 +88,8 @@ pub struct NetworkMetadata {
 }
 
 impl NetworkFile {
-    /// Reads and checks `path`, with the heads of `choice` only.
-    ///
-    /// Damaged files cost little time and memory: nothing is allocated that a file merely claims to hold.
+    /// Reads and checks `path`, with the heads of `choice` only. Nothing is allocated that a file merely
+    /// claims to hold.
     pub fn load(path: &Path, choice: HeadChoice) -> Result<NetworkFile, NetworkError> {
         let read = || checked(path, container::open(path)?, choice);
         read().map_err(|fault| NetworkError::new(path, fault))

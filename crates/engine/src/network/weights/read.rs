@@ -28,7 +28,7 @@ const LARGE_EPSILON: f32 = 1e-3;
 /// Weights and biases, or gammas and betas.
 type Pair = (Option<Layer>, Option<Layer>);
 
-/// Reads the network with the layers of these heads. The error names the first part that is missing, of the
+/// The error names the first part that is missing, of the
 /// wrong size, or not finite.
 pub(super) fn network(
     mut weights: Weights,

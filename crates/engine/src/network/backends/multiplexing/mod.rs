@@ -83,16 +83,15 @@ impl Outage {
         }
     }
 
-    /// A batch that began then has succeeded. True if there was an outage, which a batch does not end that
-    /// was under way before.
+    /// A batch that began then has succeeded. True if that ends an outage that began before it.
     fn end(&self, batch_began: Instant) -> bool {
         let outage = &mut *self.0.lock();
         outage.take_if(|(until, _)| batch_began >= *until).is_some()
     }
 }
 
-/// Joins at least one device, after `notes` such as on missing devices. Fails if the devices want different
-/// encodings, or one has no room for its evaluators.
+/// Joins at least one device. `notes` come first. Fails if the devices want different encodings, or one has
+/// no room for its evaluators.
 pub fn join(devices: Vec<Device>, notes: Vec<Note>) -> Made {
     let pool = DevicePool::new(devices, notes);
     let info = pool.joint_info()?;
@@ -148,7 +147,6 @@ struct DevicePool {
 }
 
 impl DevicePool {
-    /// `notes` come first, then a description of each of several devices.
     fn new(devices: Vec<Device>, mut notes: Vec<Note>) -> Arc<DevicePool> {
         let devices: Vec<_> = devices.into_iter().map(Arc::new).collect();
         let describe = |device: &Arc<Device>| {
@@ -266,7 +264,6 @@ struct DeviceThreads {
     _threads: EndingThreads,
 }
 
-/// The way to a device.
 #[derive(Debug)]
 struct Lane {
     device: Arc<Device>,

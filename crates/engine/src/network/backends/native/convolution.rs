@@ -11,8 +11,8 @@ use zeitnot_kernels::{
 
 /// Outputs computed together, so that their products stay in the cache.
 const BLOCK: usize = 64;
-/// Extra numbers between the matrices of two Winograd points, so that the 36 addresses of a tile don't share
-/// a few lines of the L1 cache.
+/// Extra numbers between the matrices of two points: else a tile's 36 addresses share a few lines of the L1
+/// cache.
 const SKEW: usize = 16;
 
 pub(crate) struct WinogradScratch {

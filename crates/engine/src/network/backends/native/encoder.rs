@@ -1,7 +1,5 @@
 //! Encoder layers: attention between the 64 squares, then two dense layers per square, each with a layer
 //! norm. Smolgen adds logits of attention that depend on the whole position (Lc0, BT2 and later).
-//!
-//! Each square is a row of numbers, and rows of several positions follow one another.
 
 use super::layers::{
     Arithmetic, Branch, Buffer, Layer, Norm, Pass, ROWS_AT_ONCE, Rows, in_parts, reordered, side_by_side,
@@ -55,8 +53,8 @@ pub(crate) struct EncoderScratch {
     packed_half: Buffer<u16>,
 }
 
-/// Extra numbers between two heads' additions in bf16, so that the same squares of all heads don't share a
-/// few lines of the L1 cache.
+/// Extra numbers between two heads' additions in bf16: else the same squares of all heads share a few lines
+/// of the L1 cache.
 const SKEW: usize = 32;
 
 impl Encoders {

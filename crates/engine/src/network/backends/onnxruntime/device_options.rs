@@ -205,8 +205,8 @@ impl DeviceOptions {
         (self.provider.is_accelerator() || self.provider.is_plugin()) && !self.needs_cpu
     }
 
-    /// These options, which were read from `given`, with what may be tried in their place where
-    /// `given` leaves it open: first the best, in their order, then what any device should take.
+    /// These options and what may be tried in their place where `given` leaves it open: first the best, in
+    /// their order, then what any device should take.
     pub fn choices(self, given: &Params) -> (Vec<DeviceOptions>, DeviceOptions) {
         let is_open = |key| given.get(key).is_none_or(|value| value == "auto");
         let mut first = vec![self];
@@ -245,7 +245,7 @@ impl DeviceOptions {
         (first, last)
     }
 
-    /// What may be tried for a ready model, which the CPU may help a device to compute.
+    /// Likewise for a ready model, which the CPU may help to compute.
     pub(crate) fn choices_for_ready_model(self) -> (Vec<DeviceOptions>, DeviceOptions) {
         let needs_cpu = self.must_compute_all();
         let first = needs_cpu.then(|| self.clone()).into_iter().collect();
@@ -323,8 +323,8 @@ impl DeviceOptions {
 /// Compiled programs that were not used for so long are removed.
 const COMPILED_LIFE: Duration = Duration::from_hours(60 * 24);
 
-/// The folder in `cache` for what CoreML compiles of `model`. CoreML knows programs by the names of tensors
-/// only, which many networks share, so each model has a folder of its own. Removes those that are old.
+/// The folder in `cache` for what CoreML compiles of `model`: CoreML knows programs by the names of tensors,
+/// which many networks share. Removes old ones.
 fn compiled_for(cache: &Path, model: &OnnxModel, now: SystemTime) -> Option<PathBuf> {
     // What lies in other files may change.
     if model.weights_folder.is_some() {

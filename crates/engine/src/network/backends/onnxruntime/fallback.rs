@@ -14,8 +14,7 @@ use crate::options::OptionChoice;
 use crate::params::Params;
 
 /// Where options are open and the device refuses the model, it gets one of plain operations, with inputs as
-/// planes, then one in single precision. If it refuses all and is no plugin's, it computes what it can, and
-/// the CPU the rest, as of a model that others have made.
+/// planes, then one in single precision. At last it computes what it can, and the CPU the rest.
 pub fn open(network: NetworkFile, options: &Params) -> Made {
     let name = network.path.display().to_string();
     let device = DeviceOptions::parse(options)?;

@@ -285,8 +285,7 @@ pub fn check_system(provider: Provider) -> Result<(), LibraryError> {
     }
 }
 
-/// Whether `provider` can be had here and now, without asking Python for its packages, which takes
-/// longer than each start of an engine may.
+/// Whether `provider` can be had without asking Python for its packages, which takes long.
 pub(crate) fn is_at_hand(provider: Provider) -> bool {
     let has_plugin = |plugin: &Plugin| file_in(plugin_folders(plugin), &plugin.file_name()).is_some();
     provider.plugin().is_none_or(has_plugin)
@@ -479,7 +478,7 @@ pub fn has_library(folder: &Path) -> bool {
     best_in(folder, LibrarySource::Cache, &mut Vec::new()).is_some()
 }
 
-/// The newest library that can be used. Those that cannot are added to `refused`.
+/// The newest library that can be used.
 fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) -> Option<Library> {
     libraries_in(folder).into_iter().find_map(|path| {
         Library::probe(&path, source)
@@ -488,7 +487,6 @@ fn best_in(folder: &Path, source: LibrarySource, refused: &mut Vec<Unusable>) ->
     })
 }
 
-/// The newest version first.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let mut files = entries_named(folder, is_library_name);
     newest_first(&mut files);

@@ -3,8 +3,7 @@
 //! ONNX Runtime captures what a session launches for a batch, and then launches it as a whole. Such a graph
 //! is known to the thread that captured it, and belongs to one size and to the memory that it reads and
 //! writes. So each evaluator has sessions and a thread of its own, and memory for each size. That is memory
-//! of the host, which the GPU reaches itself, and nothing is copied: `ort` has no copy that does without a
-//! session of its own.
+//! of the host, which the GPU reaches itself.
 
 use std::collections::HashMap;
 use std::sync::Arc;

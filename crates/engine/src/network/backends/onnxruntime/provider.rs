@@ -121,8 +121,7 @@ const OPENVINO: ProviderSpec = ProviderSpec {
 
 const CUDA: ProviderSpec = ProviderSpec {
     runtime_package: "onnxruntime-gpu",
-    // Its library has code for 7.5, 8.0, 8.6, 8.9, 9.0 and 12.0, which later GPUs of a series run too,
-    // and none that a driver could translate for other series.
+    // Its library has code for 7.5, 8.0, 8.6, 8.9, 9.0 and 12.0, which later GPUs of a series run too.
     capabilities: &[(7, 5)..=(9, 0), (12, 0)..=(12, u32::MAX)],
     form: Form::Fused,
     file_stem: Some("onnxruntime_providers_cuda"),
@@ -207,8 +206,7 @@ impl Provider {
         Some(known.iter().any(|range| range.contains(&capability)))
     }
 
-    /// The file beside ONNX Runtime that holds it, or that it needs there. `None` if it is part of
-    /// the library or a plugin.
+    /// The file beside ONNX Runtime that holds it. `None` if it is part of the library or a plugin.
     pub(super) fn file_name(self) -> Option<String> {
         self.spec().file_stem.map(library_name)
     }

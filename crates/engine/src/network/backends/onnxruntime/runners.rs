@@ -11,8 +11,7 @@ use crate::network::eval_slot::EvalSlot;
 use crate::network::onnx::{DataType, InputForm, OnnxModel};
 use crate::network::planes::InputPlanes;
 
-/// The memory of one evaluator's batches. What only a session may do stands apart, so that nobody waits for a
-/// session that fills or reads.
+/// The memory of one evaluator's batches. A session is only needed to run them.
 pub(super) struct Runner {
     allocator: Allocator,
     travel: Travel,

@@ -35,11 +35,8 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 static SEARCH: Mutex<()> = Mutex::new(());
 
 impl Runtime {
-    /// The process's runtime, which has `provider`. The first call finds the library.
-    ///
-    /// # Errors
-    /// [`LibraryError`], with remedies, also if a library without `provider` is in use. The next call
-    /// tries again.
+    /// The process's runtime, which has `provider`. The first call finds the library, and after an error the
+    /// next tries again.
     pub fn get(provider: Provider) -> Result<&'static Runtime, LibraryError> {
         set_variables();
         let _guard = SEARCH.lock();
@@ -119,8 +116,7 @@ impl Runtime {
         })
     }
 
-    /// Loads `provider`, and checks that a plugin finds the device for which it is there: OpenVINO's the
-    /// processor, others a GPU. Whether other providers find theirs shows when a session is made.
+    /// Loads `provider`, and checks that a plugin finds its device: OpenVINO's the processor, others a GPU.
     pub fn check_device(provider: Provider) -> Result<(), LibraryError> {
         // Software that stands for a GPU says that it is a CPU.
         let suits = |device: &Device<'_>| match device.hardware_device().ty() {
@@ -133,18 +129,17 @@ impl Runtime {
             return Err(LibraryError::NoHardware(provider));
         }
         let gpus = nvidia_gpus();
-        let has_code = gpus.is_empty() || gpus.iter().any(|gpu| provider.has_code_for(gpu) != Some(false));
-        let gpu = || {
-            gpus.iter()
-                .map(|gpu| format!("{gpu}, {}", gpu.details()))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        if has_code {
-            Ok(())
-        } else {
-            Err(LibraryError::NoCode { provider, gpu: gpu() })
+        if gpus.is_empty() || gpus.iter().any(|gpu| provider.has_code_for(gpu) != Some(false)) {
+            return Ok(());
         }
+        let gpus: Vec<_> = gpus
+            .iter()
+            .map(|gpu| format!("{gpu}, {}", gpu.details()))
+            .collect();
+        Err(LibraryError::NoCode {
+            provider,
+            gpu: gpus.join(", "),
+        })
     }
 
     /// By its number among those of a plugin's provider. OpenVINO's is the processor.
@@ -169,7 +164,6 @@ impl Runtime {
         let Some(plugin) = provider.plugin() else {
             return Vec::new();
         };
-        // Software that stands for a GPU says that it is a CPU.
         let is_wanted = |device: &Device<'_>| {
             device.ep().is_ok_and(|name| name == plugin.ep_name)
                 && (provider != Provider::OpenVino || device.hardware_device().ty() == DeviceType::CPU)
@@ -179,8 +173,6 @@ impl Runtime {
 
     /// The execution providers that the library was built with or has taken in, as ONNX Runtime names
     /// them.
-    ///
-    /// Only making a session with a provider shows whether it works on this machine.
     pub fn providers(&self) -> Vec<&'static str> {
         let registered = self.registered.lock();
         let mut names: Vec<_> = registered
@@ -193,8 +185,8 @@ impl Runtime {
     }
 }
 
-/// Loads the libraries beside `plugin` that it names as needed: a wheel has them under their full versions,
-/// so that the system would not find them itself. What is missing here, the system may have.
+/// Loads the libraries beside `plugin` that it needs: a wheel has them under their full versions, by which
+/// the system does not find them.
 fn load_parts_of(plugin: &Path) {
     let Some(folder) = plugin.parent().filter(|_| cfg!(target_os = "linux")) else {
         return;

@@ -3,8 +3,7 @@
 //! All evaluators share one device. It computes one batch at a time, in order of arrival, and needs
 //! `per-position-ns` per position, where `step` positions take as long as one. A batch's way to the device
 //! and back adds `latency-us`, and `copy-ns` per position. Meanwhile the device computes other batches, at
-//! most `queues` in flight. So a lone evaluator gets `n / (latency + n * (copy + per_position))` evaluations
-//! a second with batches of `n`, and several together at most `1 / per_position`. The device is *busy* while
+//! most `queues` in flight. The device is *busy* while
 //! it computes, not while a batch travels.
 //!
 //! With `clock=real` evaluators sleep meanwhile, and wake some 50 µs late, as with a real device. Before a
