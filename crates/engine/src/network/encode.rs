@@ -263,13 +263,7 @@ impl Transform {
         let board = position.board();
         let us = position.turn();
         let mut transform = Transform::NONE;
-        let seen = |squares: Bitboard| {
-            if us.is_white() {
-                squares
-            } else {
-                squares.flip_vertical()
-            }
-        };
+        let seen = |squares: Bitboard| Bitboard(seen_by(us, squares));
         let king = seen(board.kings() & board.by_color(us));
         if (king & LEFT_HALF).any() {
             transform.0 |= Transform::FLIP_FILES;

@@ -1,5 +1,5 @@
 //! A backend that is replaced when it fails, in the middle of a batch: by the CPU where the user allows that,
-//! else by itself, opened anew. Whoever evaluates notices nothing but the time that this takes.
+//! else by itself, opened anew.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Measures a backend in positions per second, for `zeitnot backendbench` and `zeitnot doctor`: threads
-//! evaluate batches of game positions and time each batch.
+//! Measures a backend in positions per second, for `zeitnot backendbench` and `zeitnot doctor`.
 
 use std::panic::resume_unwind;
 use std::sync::LazyLock;

@@ -197,7 +197,6 @@ const MAX_STEPS: usize = 1 << 17;
 /// Given after too many steps: no message begins with it, so the parser stops.
 static NOTHING: [u8; 256] = [0; 256];
 
-/// The protobuf parser's reading frees them.
 #[derive(Debug, Default)]
 pub(crate) struct Chunks {
     queue: VecDeque<Bytes>,

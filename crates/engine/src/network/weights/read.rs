@@ -1,7 +1,6 @@
 //! Turns a file's layers into a [`Network`] and checks every size against the format.
 //!
-//! Layers are taken by value, so that their encoded form is freed as soon as the numbers exist: the memory
-//! peak stays near the size of the decoded network.
+//! Layers are taken by value, so that their encoded form is freed as soon as the numbers exist.
 
 use half::{bf16, f16};
 

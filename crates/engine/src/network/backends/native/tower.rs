@@ -7,6 +7,7 @@
 
 use super::convolution::{FoldedConvolutions, FoldedScratch, Target, WinogradConvolutions, WinogradScratch};
 use super::layers::{Arithmetic, Boards, Buffer, Linear, padded, side_by_side, stride};
+use crate::chess::Bitboard;
 use crate::network::eval_slot::EvalSlot;
 use crate::network::layers::{self, Activation};
 use crate::network::planes::{InputPlanes, PLANES};
@@ -410,18 +411,13 @@ impl FirstLayer {
 
     /// Convolves `planes` into `board`, `[10][10][channels]`.
     fn apply(&self, kernels: Kernels, planes: &InputPlanes, scratch: &mut FirstScratch, board: &mut [f32]) {
-        let (
-            channels,
-            FirstScratch {
-                class_sums: sums,
-                stamps,
-            },
-        ) = (self.channels, scratch);
-        self.sum_classes(kernels, planes, sums);
+        let channels = self.channels;
+        let FirstScratch { class_sums, stamps } = scratch;
+        self.sum_classes(kernels, planes, class_sums);
         for square in 0..64 {
             let to = board_offset(square, channels);
             let from = class_of(square) * channels;
-            board[to..to + channels].copy_from_slice(&sums[from..from + channels]);
+            board[to..to + channels].copy_from_slice(&class_sums[from..from + channels]);
         }
         stamps.clear();
         for piece in 0..PIECES {
@@ -492,12 +488,8 @@ fn add_squares(stamps: &mut Vec<Stamp>, mask: u64, entry: usize, factor: f32) {
 }
 
 /// The squares of a mask, a1 first.
-pub(crate) fn squares(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let square = mask.trailing_zeros() as usize;
-        mask &= mask.wrapping_sub(1);
-        (square < 64).then_some(square)
-    })
+pub(crate) fn squares(mask: u64) -> impl Iterator<Item = usize> {
+    Bitboard(mask).into_iter().map(usize::from)
 }
 
 /// Repetitions, castling, en passant, side, rule 50, ones.

@@ -1,9 +1,9 @@
 //! Memory of the host for the tensors of batches, which a GPU of NVIDIA's reaches itself if it comes from
 //! such an allocator.
 //!
-//! It is described to ONNX Runtime as any memory of the host, so that it copies. As what it is, ONNX Runtime
-//! 1.23 and newer count it as the device's: kernels read inputs in it over the bus, and outputs in it are
-//! refused. Only [graphs](super::graphs) want that, which describe it as the device's.
+//! It is described to ONNX Runtime as any memory of the host, so that it copies. As what it is,
+//! kernels would read inputs in it over the bus, and outputs in it are refused, since ONNX Runtime 1.23. Only
+//! [graphs](super::graphs) want that.
 
 use std::fmt::Debug;
 

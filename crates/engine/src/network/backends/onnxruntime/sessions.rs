@@ -3,8 +3,7 @@
 //! A session must not be run by two threads at once, and one session with many threads is no faster than one
 //! session per thread with one. So each batch borrows sessions, one or [one for each size](BatchSizes). On
 //! the processor there are as many as evaluators. An accelerator has one for each batch that it receives at
-//! once: more would hold the weights in its memory again. Sessions share the weights that the library has
-//! rearranged for the processor.
+//! once: more would hold the weights in its memory again.
 
 use std::fmt;
 use std::mem;
