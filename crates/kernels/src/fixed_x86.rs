@@ -340,7 +340,8 @@ unsafe fn few_rows<const R: usize>(tile: &Tile) -> usize {
         // SAFETY: the caller's.
         unsafe {
             let b = tile.b.add(pair * 2 * PANEL).cast::<__m256i>();
-            let (low, high) = (_mm256_loadu_si256(b), _mm256_loadu_si256(b.add(1)));
+            let low = _mm256_loadu_si256(b);
+            let high = _mm256_loadu_si256(b.add(1));
             _mm_prefetch::<_MM_HINT_T1>(tile.ahead.wrapping_add(pair * 2 * PANEL).cast());
             for (row, sums) in sums.iter_mut().enumerate() {
                 let a = tile

@@ -333,7 +333,8 @@ unsafe fn convolve<S: Simd, const RELU: bool>(simd: S, job: ConvolveFolded<'_>) 
         },
     };
     let steps = job.offsets.len();
-    let (depths, blocks) = (steps / 9, job.outputs / TILE_DEPTH);
+    let depths = steps / 9;
+    let blocks = job.outputs / TILE_DEPTH;
     let chunk = (CHUNK / (steps * MATRIX)).clamp(1, blocks.max(1));
     // One is filled while the other is output.
     let mut sums = [Sums::ZERO; 2];
@@ -494,7 +495,8 @@ impl<S: Simd, const RELU: bool> Pending<S, RELU> {
     #[inline(always)]
     unsafe fn finish_row(&mut self) {
         let Some(row) = self.rows.next() else { return };
-        let (simd, to) = (self.simd, self.target.first + row);
+        let simd = self.simd;
+        let to = self.target.first + row;
         for column in (0..TILE_DEPTH).step_by(S::LANES) {
             // SAFETY: the caller's.
             unsafe {

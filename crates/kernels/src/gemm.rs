@@ -128,7 +128,8 @@ unsafe fn multiply_panel<S: Simd, const N: usize>(simd: S, whole: &Tile, Size { 
             resumes: first > 0,
             ..*whole
         };
-        let (mut row, mut line) = (0, 0);
+        let mut row = 0;
+        let mut line = 0;
         while row < rows {
             let left = rows - row;
             let asked = share.min(lines - line);

@@ -40,7 +40,8 @@ impl Unit for Amx {
         unsafe {
             amx::clear();
             for step in 0..steps {
-                let (upper, b) = (a.first.add(step * a.step), b.add(step * MATRIX));
+                let upper = a.first.add(step * a.step);
+                let b = b.add(step * MATRIX);
                 if is_tall {
                     amx::add(upper, upper.add(TILE_ROWS * a.row), a.row, b);
                 } else {

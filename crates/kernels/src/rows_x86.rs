@@ -120,7 +120,8 @@ impl Finish {
                     _mm512_storeu_ps(to.add(at + 16), high);
                 }
                 Target::Added(to, factor) => {
-                    let (to, factor) = (to.add(at), _mm512_set1_ps(factor));
+                    let to = to.add(at);
+                    let factor = _mm512_set1_ps(factor);
                     _mm512_storeu_ps(to, _mm512_fmadd_ps(factor, low, _mm512_loadu_ps(to)));
                     let to = to.add(16);
                     _mm512_storeu_ps(to, _mm512_fmadd_ps(factor, high, _mm512_loadu_ps(to)));

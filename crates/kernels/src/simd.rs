@@ -383,7 +383,8 @@ mod x86 {
             // SAFETY: the caller's.
             unsafe {
                 let n = _mm256_cvtps_epi32(v);
-                let (low, high) = (_mm256_castsi256_si128(n), _mm256_extracti128_si256::<1>(n));
+                let low = _mm256_castsi256_si128(n);
+                let high = _mm256_extracti128_si256::<1>(n);
                 _mm_storeu_si128(to.cast(), _mm_packs_epi32(low, high));
             }
         }

@@ -243,7 +243,8 @@ impl Job for InputTransform<'_> {
 unsafe fn transform_input_with<S: Simd, const FIXED: bool>(simd: S, job: InputTransform<'_>) {
     let channels = job.channels;
     let (mut single, mut fixed) = (std::ptr::null_mut(), std::ptr::null_mut());
-    let (mut of_points, mut of_boards) = ([0.0; POINTS], &[][..]);
+    let mut of_points = [0.0; POINTS];
+    let mut of_boards = &[][..];
     match job.tiles {
         Transformed::Single(tiles) => single = tiles.as_mut_ptr(),
         Transformed::Fixed {

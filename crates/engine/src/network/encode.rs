@@ -181,7 +181,8 @@ fn pushed_from_and_to(passed: Square) -> Bitboard {
 
 fn write_board(position: &Position, us: Color, board: &mut [u64; PLANES_PER_BOARD]) {
     let pieces = position.board();
-    let (ours, theirs) = (pieces.by_color(us), pieces.by_color(!us));
+    let ours = pieces.by_color(us);
+    let theirs = pieces.by_color(!us);
     for (plane, role) in Role::ALL.into_iter().enumerate() {
         let both = pieces.by_role(role);
         board[plane] = seen_by(us, both & ours);

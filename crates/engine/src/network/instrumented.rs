@@ -40,7 +40,8 @@ impl Backend for Instrumented {
     fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
         let evaluator = self.backend.evaluator()?;
         self.busy.counted(Instant::now()).evaluators += 1;
-        let (info, busy) = (self.facts().clone(), self.busy.clone());
+        let info = self.facts().clone();
+        let busy = self.busy.clone();
         Ok(Box::new(InstrumentedEvaluator {
             evaluator,
             info,

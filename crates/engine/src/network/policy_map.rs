@@ -135,7 +135,8 @@ pub(crate) fn piece(promotion: Option<Role>) -> Option<u16> {
 
 const fn plain_index() -> [u16; 64 * 64] {
     let mut indices = [u16::MAX; 64 * 64];
-    let (mut index, mut pair) = (0, 0);
+    let mut index = 0;
+    let mut pair = 0;
     while pair < 64 * 64 {
         if is_queen_or_knight_move(pair as u32 / 64, pair as u32 % 64) {
             indices[pair] = index;

@@ -156,7 +156,8 @@ pub(super) fn stacked(mut first: Dense, others: impl IntoIterator<Item = Dense>)
 
 fn encoder(graph: &mut Graph, name: &str, x: &Value, layers: Encoder, shared: Option<&Value>) -> Value {
     let model = layers.query.outputs;
-    let (heads, depth) = (layers.heads as i64, (model / layers.heads) as i64);
+    let heads = layers.heads as i64;
+    let depth = (model / layers.heads) as i64;
     let scale = 1.0 / (depth as f32).sqrt();
     let extra = layers.smolgen.zip(shared).map(|(smolgen, shared)| {
         smolgen_logits(graph, &format!("{name}/smolgen"), x, smolgen, heads, shared)
@@ -201,7 +202,8 @@ fn smolgen_logits(
         compress, activation, ..
     } = layers;
     let generated = layers.output.outputs as i64 / heads;
-    let (channels, dims) = (compress.outputs, [compress.outputs, compress.inputs]);
+    let channels = compress.outputs;
+    let dims = [compress.outputs, compress.inputs];
     let compress = graph.floats(&format!("{name}/compress/w"), &dims, compress.weights);
     let y = graph.dense_without_bias(&format!("{name}/compress"), x, &compress);
     let y = graph.reshape(&format!("{name}/flat"), &y, &[-1, BOARD * channels as i64]);

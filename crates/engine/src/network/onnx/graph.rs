@@ -92,7 +92,8 @@ impl Graph {
 
     fn constant(&mut self, name: &str, dims: &[usize], element_type: i32, data: Data) -> Value {
         let dims = dims.iter().map(|&size| size as i64).collect();
-        let (name, data_type) = (name.to_owned(), Some(element_type));
+        let name = name.to_owned();
+        let data_type = Some(element_type);
         let head = Tensor {
             dims,
             data_type,

@@ -48,7 +48,8 @@ impl OnnxModel {
         (0..PLANES)
             .map(factor)
             .for_each(|factor| self.data_type.put(factor, &mut raw));
-        let (dims, data_type) = (vec![PLANES as i64, 1, 1], Some(self.data_type as i32));
+        let dims = vec![PLANES as i64, 1, 1];
+        let data_type = Some(self.data_type as i32);
         let tensor = Tensor {
             dims,
             data_type,

@@ -327,7 +327,8 @@ fn policy_head(layers: message::PolicyHead, body: &Body, format: &NetworkFormat)
             let conv1 = convolution(layers.policy1, "policy conv1", width, Some(width))?;
             let conv2 = convolution(layers.policy, "policy conv2", width, None)?;
             if conv2.outputs < CONVOLUTION_POLICY_PLANES {
-                let (expected, found) = (CONVOLUTION_POLICY_PLANES, conv2.outputs);
+                let expected = CONVOLUTION_POLICY_PLANES;
+                let found = conv2.outputs;
                 return Err(wrong_size("policy conv2", "planes", expected, "the moves", found));
             }
             Ok(PolicyHead::Convolution { conv1, conv2 })

@@ -247,10 +247,13 @@ impl Encoder {
             ..
         } = scratch;
         let kernels = self.project.kernels;
-        let (from, to, width) = (self.project.outputs, self.output.layer.inputs, self.head_width);
+        let from = self.project.outputs;
+        let to = self.output.layer.inputs;
+        let width = self.head_width;
         let (first, column) = (head / self.heads * SQUARES, head % self.heads * width);
         let query = &projected.numbers[first * from + column..];
-        let (keys, values) = (&query[to..], &query[2 * to..]);
+        let keys = &query[to..];
+        let values = &query[2 * to..];
         pack_transposed(
             kernels.panel(),
             (keys, from),
@@ -372,7 +375,8 @@ struct Smolgen {
 
 impl Smolgen {
     fn new(arithmetic: Arithmetic, smolgen: &layers::Smolgen) -> Smolgen {
-        let (channels, activation) = (smolgen.compress.outputs, smolgen.activation);
+        let channels = smolgen.compress.outputs;
+        let activation = smolgen.activation;
         let compress = Layer::new(arithmetic, &smolgen.compress, Activation::None);
         let each = compress.outputs;
         let hidden = reordered(&smolgen.hidden, SQUARES * each, |input| {

@@ -139,7 +139,8 @@ impl Classical {
 
     fn evaluate(&self, rows: &[f32], slot: &mut EvalSlot, squares: &mut [f32]) {
         self.squares.apply(SQUARES, rows, squares);
-        let (kernels, length) = (self.squares.kernels, squares.len());
+        let kernels = self.squares.kernels;
+        let length = squares.len();
         for &index in &slot.moves {
             let index = usize::from(index);
             let row = &self.rows[index * length..][..length];
@@ -226,7 +227,8 @@ impl AttentionHead {
         let key = layer(&head.key);
         let width = head.key.outputs;
         let mut promotion = Buffer::zeros(3 * key.outputs);
-        let (common, pieces) = (&head.promotion[3 * width..], &head.promotion[..3 * width]);
+        let common = &head.promotion[3 * width..];
+        let pieces = &head.promotion[..3 * width];
         for (to, piece) in promotion
             .chunks_exact_mut(key.outputs)
             .zip(pieces.chunks_exact(width))
@@ -246,7 +248,8 @@ impl AttentionHead {
     }
 
     pub(crate) fn scratch(&self, arithmetic: Arithmetic, positions: usize) -> AttentionScratch {
-        let (rows, width) = (positions * SQUARES, self.embedding.outputs);
+        let rows = positions * SQUARES;
+        let width = self.embedding.outputs;
         AttentionScratch {
             embedded: Rows::exact(arithmetic, rows, width),
             query: Rows::plain(arithmetic.kernels, rows, self.query.outputs),
@@ -267,7 +270,8 @@ impl AttentionHead {
             key,
             encoders,
         } = scratch;
-        let (rows, next) = (0..batch.len() * SQUARES, Some(&self.query));
+        let rows = 0..batch.len() * SQUARES;
+        let next = Some(&self.query);
         self.embedding.apply(Pass {
             rows: rows.clone(),
             input: features.rows,

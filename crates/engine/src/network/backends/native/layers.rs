@@ -375,7 +375,8 @@ impl Rows {
 
     /// Likewise what `function` makes of them.
     fn finish(&mut self, function: Activation, rows: Range<usize>, width: usize) {
-        let (kernels, count) = (self.kernels, rows.len());
+        let kernels = self.kernels;
+        let count = rows.len();
         match self.parts(rows, width) {
             (x, Some(to)) if !x.is_empty() => kernels.run(Round {
                 rows: count,
@@ -546,7 +547,8 @@ impl Layer {
 
     /// Without the activation, not for bf16.
     fn multiply(&self, rows: Range<usize>, input: &Rows, output: &mut [f32]) {
-        let (count, first) = (rows.len(), rows.start);
+        let count = rows.len();
+        let first = rows.start;
         match &self.packed {
             Packed::Single(layer) => {
                 layer.apply(count, &input.numbers[first * self.inputs..], output);

@@ -137,7 +137,9 @@ impl Tower {
     /// Returns the output, `[positions][10][10][channels]`.
     pub(crate) fn evaluate<'a>(&self, batch: &[EvalSlot], scratch: &'a mut TowerScratch) -> &'a [f32] {
         let (kernels, activation) = (self.kernels, self.activation);
-        let (positions, channels, blocks) = (batch.len(), self.channels(), self.units.len());
+        let positions = batch.len();
+        let channels = self.channels();
+        let blocks = self.units.len();
         let TowerScratch {
             boards,
             inner,
@@ -160,7 +162,8 @@ impl Tower {
                     self.evaluate_block((convolutions, i), unit.as_ref(), boards, gates, scratch);
                 }
                 if self.has_policy {
-                    let (input, to) = ((positions, &*boards), &mut scratch.tiles);
+                    let input = (positions, &*boards);
+                    let to = &mut scratch.tiles;
                     convolutions.activate(2 * blocks, input, inner, to);
                 }
             }
@@ -220,7 +223,8 @@ impl Tower {
         gates: &mut Gates,
         scratch: &mut WinogradScratch,
     ) {
-        let (kernels, channels) = (self.kernels, self.channels());
+        let kernels = self.kernels;
+        let channels = self.channels();
         let WinogradScratch { tiles, update, pool } = scratch;
         convolutions.activate(2 * index, (positions, boards), inner, tiles);
         let relu = self.activation == Activation::Relu;
@@ -264,7 +268,8 @@ impl Tower {
         gates: &mut Gates,
         scratch: &mut FoldedScratch,
     ) {
-        let (kernels, channels) = (self.kernels, stride(self.channels()));
+        let kernels = self.kernels;
+        let channels = stride(self.channels());
         let function = self.activation;
         let FoldedScratch {
             boards,

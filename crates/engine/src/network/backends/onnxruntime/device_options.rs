@@ -335,7 +335,8 @@ fn compiled_for(cache: &Path, model: &OnnxModel, now: SystemTime) -> Option<Path
     // Marks it as used.
     let _ = fs::write(own.join("used"), []);
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
-        let (path, used) = (entry.path(), entry.path().join("used"));
+        let path = entry.path();
+        let used = entry.path().join("used");
         let used = fs::metadata(used).and_then(|used| used.modified());
         let is_old = used.is_ok_and(|used| now.duration_since(used).is_ok_and(|age| age > COMPILED_LIFE));
         if path != own && (is_old || !path.join("used").exists()) {

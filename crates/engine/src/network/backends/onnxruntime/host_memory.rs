@@ -28,7 +28,8 @@ impl Described {
         match self {
             Described::Itself => Ok(own.to_owned()),
             Described::Device if is_pinned => {
-                let (device, gpu) = (AllocationDevice::CUDA, own.device_id());
+                let device = AllocationDevice::CUDA;
+                let gpu = own.device_id();
                 MemoryInfo::new(device, gpu, AllocatorType::Device, MemoryType::Default)
             }
             _ => Ok(MemoryInfo::default()),

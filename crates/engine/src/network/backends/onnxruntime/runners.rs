@@ -73,7 +73,8 @@ impl Runner {
         positions: usize,
     ) -> ort::Result<DynValueRefMut<'_>> {
         let sizes = model.input_form.sizes();
-        let (shape, size) = ([&[positions], sizes].concat(), sizes.iter().product());
+        let shape = [&[positions], sizes].concat();
+        let size = sizes.iter().product();
         let described = match self.travel {
             Travel::Captured(_) => Described::Itself,
             _ => Described::Host,

@@ -68,7 +68,8 @@ impl Runtime {
 
     fn register(&self, provider: Provider, plugin: &Plugin) -> Result<(), LibraryError> {
         let file = finder::plugin_file(plugin, self.library.path.parent()).ok_or_else(|| {
-            let (package, file) = (plugin.package, plugin.file_name());
+            let package = plugin.package;
+            let file = plugin.file_name();
             LibraryError::NoPlugin {
                 provider,
                 package,

@@ -218,7 +218,8 @@ impl SessionPool {
 
     /// Memory that the GPU of `session`, one of NVIDIA's, reaches itself.
     fn pinned(&self, session: &Session) -> ort::Result<Allocator> {
-        let (device, gpu) = (AllocationDevice::CUDA_PINNED, self.device.gpu as i32);
+        let device = AllocationDevice::CUDA_PINNED;
+        let gpu = self.device.gpu as i32;
         Allocator::new(
             session,
             MemoryInfo::new(device, gpu, AllocatorType::Device, MemoryType::CPU)?,
@@ -363,7 +364,8 @@ impl SessionEvaluator {
     pub(super) fn positions_per_latency(&mut self) -> Result<Option<f64>, BackendError> {
         let pool = Arc::clone(&self.pool);
         let _running = pool.running();
-        let (smallest, largest) = (pool.sizes.known[0], pool.largest().min(PREFERRED_GPU_BATCH));
+        let smallest = pool.sizes.known[0];
+        let largest = pool.largest().min(PREFERRED_GPU_BATCH);
         if !pool.device.provider.is_accelerator() || smallest >= largest {
             return Ok(None);
         }

@@ -97,7 +97,8 @@ impl<'a> Numbers<'a> {
         (name, width): (&str, usize),
         positions: usize,
     ) -> Result<Numbers<'a>, RunError> {
-        let (expected, shape) = (positions * width, value.shape());
+        let expected = positions * width;
+        let shape = value.shape();
         let numbers: i64 = shape.iter().product();
         if numbers != expected as i64 {
             let fault = format!("has the shape {shape:?}: {numbers} numbers, not {expected}");

@@ -159,7 +159,8 @@ impl Simulated {
                 batches_of_device(per_latency, MOST_PREFERRED.min(max_batch))
             }
         };
-        let (name, pace_text) = (&answers.facts().name, describe(&pace));
+        let name = &answers.facts().name;
+        let pace_text = describe(&pace);
         let time = if is_virtual { ", in virtual time" } else { "" };
         Ok(Simulated {
             info: BackendInfo {
@@ -266,7 +267,8 @@ impl SimulatedEvaluator {
                 reason,
             });
         }
-        let (started, now) = (device.started, device.started.elapsed());
+        let started = device.started;
+        let now = device.started.elapsed();
         Ok((started, device.timetable.submit(now, positions as u32)))
     }
 }
