@@ -379,6 +379,35 @@ fn leaves_in_the_tables_decide_a_search_that_knows_nothing() {
     );
 }
 
+/// What the network expected of the position before is what is left after the move.
+#[test]
+#[ignore = "needs Syzygy tables, which pip fetches"]
+fn a_result_of_the_tables_changes_nothing_about_the_plies_that_are_left() {
+    let Some(tables) = fetch::tables() else { return };
+    // Smart pruning would end the search at the first win it finds.
+    let mut settings = settings(tables);
+    settings.stoppers.smart_pruning_factor = 0.0;
+    let mut engine = Engine::new(settings).unwrap();
+    engine
+        .set_position("fen 3r2k1/8/8/8/8/8/P7/3Q2K1 w - - 0 1")
+        .unwrap();
+    let root_moves = vec![engine.position().parse_move("d1d8").unwrap()];
+    let mut plies_left = |nodes| {
+        let (sender, answers) = std::sync::mpsc::channel();
+        let request = GoRequest {
+            root_moves: root_moves.clone(),
+            ..GoRequest::new(Limit::nodes(nodes))
+        };
+        engine.go(request, Box::new(AnswerSender(sender))).unwrap();
+        let stats = answers.recv().unwrap().unwrap().figures.stats;
+        assert_eq!(stats.nodes.0, nodes);
+        stats.root.unwrap().m.unwrap().0
+    };
+    let expected = plies_left(1);
+    let found = plies_left(100);
+    assert!((found - expected).abs() < 1e-3, "{found} {expected}");
+}
+
 #[test]
 #[ignore = "needs Syzygy tables, which pip fetches"]
 fn a_mate_goes_before_a_win_by_the_tables() {

@@ -361,17 +361,20 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
 
 /// May wait for earlier searches' batches.
 fn past_to_keep(limit: Limit, draining: &[Draining]) -> Past {
+    let are_idle = wants_idle_tree(limit) && are_idle_soon(draining);
     // Only an analysis goes back, and there batches in flight do no harm.
-    let is_analysis = limit == Limit::Infinite;
-    // Backups of an earlier search would add to the requested nodes. A clock does not wait for them.
-    let bounds = limit.bounds();
-    let is_counted = bounds.nodes.is_some() && bounds.time.or(bounds.movetime).is_none();
-    let are_idle = (is_analysis || is_counted) && are_idle_soon(draining);
-    if is_analysis && are_idle {
+    if limit == Limit::Infinite && are_idle {
         Past::Keep
     } else {
         Past::Release
     }
+}
+
+fn wants_idle_tree(limit: Limit) -> bool {
+    // Backups of an earlier search would add to the requested nodes. A clock does not wait for them.
+    let bounds = limit.bounds();
+    let is_counted = bounds.nodes.is_some() && bounds.time.or(bounds.movetime).is_none();
+    limit == Limit::Infinite || is_counted
 }
 
 /// New visits for a root with `reused`, up to `affordable`.
@@ -452,7 +455,7 @@ mod tests {
     use crate::chess::Variant;
     use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Evaluator, backends};
     use crate::search::{WorkerPool, run};
-    use crate::time::Limit;
+    use crate::time::{Bounds, Hints, Limit, RootEvaluation};
 
     #[test]
     fn replies_without_visits_and_other_games_are_told_apart() {
@@ -537,6 +540,8 @@ mod tests {
             let result = run(&search, &mut |_| {});
             search.state.life.wait_for_workers(Duration::from_secs(60));
             let in_flight = search.state.context.root_node().in_flight();
+            let is_damaged = search.state.context.tree.is_damaged();
+            assert_eq!(is_damaged, result.failure.is_some());
             failures.push((
                 result.failure.is_some(),
                 in_flight > 0,
@@ -655,6 +660,65 @@ mod tests {
         assert_eq!(visits_found(&[("Contempt", "100")]), 0);
         let weakened = [("UCI_LimitStrength", "true"), ("UCI_Elo", "1500")];
         assert_eq!(visits_found(&weakened), 0);
+    }
+
+    #[test]
+    fn visits_made_while_pondering_are_told_from_those_kept() {
+        let backend = create("random");
+        let workers = WorkerPool::new(&*backend, 1).unwrap();
+        let mut game = game_with(Settings::default(), backend);
+        let nodes = GoRequest::new(Limit::nodes(100));
+        let search = Arc::new(game.begin(&position("e2e4"), &nodes).unwrap());
+        workers.assign(&search);
+        run(&search, &mut |_| {});
+        search.state.life.wait_for_workers(Duration::from_secs(60));
+        // It searches the position before the move that is expected.
+        let ponder = GoRequest::new(Limit::Ponder(None));
+        let search = Arc::new(game.begin(&position("e2e4 e7e5"), &ponder).unwrap());
+        workers.assign(&search);
+        while search.state.counters.lock().visits() < 60 {
+            std::thread::yield_now();
+        }
+        search.request_stop();
+        search.state.life.wait_for_workers(Duration::from_secs(60));
+        let facts = game.facts(&ponder);
+        assert!(facts.pondered_nodes >= Nodes(60));
+        assert_eq!(facts.kept_nodes(), Nodes(100));
+    }
+
+    #[test]
+    fn only_a_search_by_nodes_alone_or_an_analysis_waits_for_earlier_ones() {
+        let nodes = Limit::nodes(100).bounds();
+        let waits = |bounds: Bounds| wants_idle_tree(Limit::from(bounds));
+        assert!(waits(nodes) && wants_idle_tree(Limit::Infinite));
+        let clock = Bounds {
+            time: Some(Millis(60_000.0)),
+            ..nodes
+        };
+        let movetime = Bounds {
+            movetime: Some(Millis(100.0)),
+            ..nodes
+        };
+        assert!(!waits(clock) && !waits(movetime) && !waits(Bounds::default()));
+    }
+
+    #[test]
+    fn the_only_move_that_tables_leave_is_played_at_once() {
+        let mut game = game_with(Settings::default(), create(VIRTUAL));
+        let request = GoRequest::new(Limit::clock(Millis(60_000.0), Millis::ZERO));
+        game.begin(&History::start(), &request).unwrap();
+        let stats = SearchStats {
+            root: Some(RootEvaluation::default()),
+            race_visits: vec![2],
+            ..SearchStats::default()
+        };
+        let mut end_with = |choices| {
+            let mut chain = game.make_chain(&request, Duration::ZERO, choices);
+            chain.should_stop(&stats, &mut Hints::default())
+        };
+        assert_eq!(end_with(None), None);
+        assert_eq!(end_with(Some(2)), None);
+        assert_eq!(end_with(Some(1)), Some(StopReason::OnlyMove));
     }
 
     #[test]

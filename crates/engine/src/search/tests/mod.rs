@@ -9,7 +9,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::tree::{GameTree, Node, Past, Reclaimer};
+use super::tree::{GameTree, Node, NodeState, Past, Reclaimer};
 use super::*;
 use crate::chess::{History, Move, Variant};
 use crate::network::backends::{BackendConfig, create};
@@ -116,6 +116,20 @@ impl TestBench {
         search.request_stop();
         assert!(search.state.life.wait_for_workers(Duration::from_secs(60)));
         search
+    }
+
+    /// The caller evaluates.
+    fn run_stepwise(&self, search: Arc<Search>) -> Outcome {
+        let mut evaluator = self.backend.evaluator().unwrap();
+        let mut stepped = SteppedSearch::new(search);
+        while stepped.advance_within(u32::MAX) == Some(NextStep::Evaluate) {
+            let mut slots: Vec<_> = (0..stepped.waiting()).map(|_| EvalSlot::default()).collect();
+            stepped.swap_slots(&mut slots);
+            evaluator.evaluate(&mut slots).unwrap();
+            stepped.swap_slots(&mut slots);
+            stepped.finish_batch();
+        }
+        stepped.result()
     }
 
     fn root(&self) -> &Node {
@@ -501,22 +515,39 @@ fn draws_that_are_opened_again_do_not_end_a_stepwise_search() {
     let mut bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
     bench.params.minibatch_size = NonZero::new(1);
     bench.params.max_collision_visits = 1;
-    let mut evaluator = bench.backend.evaluator().unwrap();
     for _ in 0..6 {
-        let limit = Limit::nodes(u64::MAX);
-        let search = bench.prepare(limit, 3_000);
-        let mut stepped = SteppedSearch::new(search.clone());
-        while stepped.advance_within(u32::MAX) == Some(NextStep::Evaluate) {
-            let mut slots: Vec<_> = (0..stepped.waiting()).map(|_| EvalSlot::default()).collect();
-            stepped.swap_slots(&mut slots);
-            evaluator.evaluate(&mut slots).unwrap();
-            stepped.swap_slots(&mut slots);
-            stepped.finish_batch();
-        }
-        let result = stepped.result();
+        let result = bench.run_stepwise(bench.prepare(Limit::nodes(u64::MAX), 3_000));
         assert_eq!(result.figures.stats.new_nodes.0, 3_000, "{}", result.reason);
         bench.play(&result.info.unwrap().lines[0].moves[..2]);
     }
+}
+
+#[test]
+fn visits_for_which_a_cached_leaf_has_no_use_are_made_elsewhere() {
+    let bench = TestBench::new("random", 1, KIWIPETE);
+    let search = bench.prepare(Limit::nodes(3_000), 3_000);
+    bench.run_stepwise(search.clone());
+    let cache = search.context().cache.clone();
+    let again = TestBench::new("random", 1, KIWIPETE);
+    let mut search = again.prepare(Limit::nodes(3_000), 3_000);
+    Arc::get_mut(&mut search).unwrap().state.context.cache = cache;
+    let result = again.run_stepwise(search);
+    assert_eq!(result.figures.stats.new_nodes.0, 3_000);
+    again.check(Kept::Whole);
+}
+
+#[test]
+fn a_return_to_the_root_is_a_two_fold_draw() {
+    let bench = TestBench::new("random", 1, "fen 7k/8/8/8/8/8/P7/K7 w - - 0 1");
+    bench.search(20_000);
+    let (mut history, mut node) = (bench.start_position.clone(), bench.root());
+    for text in ["a1b1", "h8g8", "b1a1", "g8h8"] {
+        let mv = history.parse_move(text).unwrap();
+        history.push(mv);
+        let mut children = bench.tree.tree.children(node).map(|(_, child)| child);
+        node = children.find(|child| child.edge().mv() == mv).unwrap();
+    }
+    assert_eq!(node.state(), NodeState::TwoFoldDraw(4));
 }
 
 #[test]
