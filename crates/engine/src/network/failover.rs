@@ -222,8 +222,8 @@ impl Evaluator for FailoverEvaluator {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
     use std::sync::atomic::Ordering::Relaxed;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
 
     use super::*;
     use crate::network::backends::{BackendConfig, create};
@@ -350,6 +350,86 @@ mod tests {
             "{notes:?}"
         );
         assert!(matches!(failover.health(), Health::Lost(_)));
+    }
+
+    /// Its evaluations fail while it is away.
+    #[derive(Debug)]
+    struct Removable {
+        backend: Arc<dyn Backend>,
+        busy: Duration,
+        is_away: Arc<AtomicBool>,
+    }
+
+    struct RemovableEvaluator {
+        evaluator: Box<dyn Evaluator>,
+        is_away: Arc<AtomicBool>,
+    }
+
+    impl Backend for Removable {
+        fn facts(&self) -> &BackendInfo {
+            self.backend.facts()
+        }
+
+        fn evaluator(&self) -> Result<Box<dyn Evaluator>, BackendError> {
+            Ok(Box::new(RemovableEvaluator {
+                evaluator: self.backend.evaluator()?,
+                is_away: self.is_away.clone(),
+            }))
+        }
+
+        fn busy_time(&self) -> Option<Duration> {
+            Some(self.busy)
+        }
+    }
+
+    impl Evaluator for RemovableEvaluator {
+        fn evaluate(&mut self, batch: &mut [EvalSlot]) -> Result<(), BackendError> {
+            if self.is_away.load(Relaxed) {
+                return Err(BackendError::Evaluation {
+                    backend: "removable".into(),
+                    reason: "it is away".into(),
+                });
+            }
+            self.evaluator.evaluate(batch)
+        }
+    }
+
+    fn removable(busy: Duration, is_away: &Arc<AtomicBool>) -> Arc<dyn Backend> {
+        Arc::new(Removable {
+            backend: backend("random"),
+            busy,
+            is_away: is_away.clone(),
+        })
+    }
+
+    #[test]
+    fn a_device_that_comes_back_by_itself_is_lost_no_more() {
+        let is_away = Arc::new(AtomicBool::new(true));
+        let failover = Failover::new(
+            removable(Duration::ZERO, &is_away),
+            Remedy::Cpu,
+            Box::new(|| Err("there is no CPU".into())),
+        );
+        let mut evaluator = failover.evaluator().unwrap();
+        let mut batch = [EvalSlot::default()];
+        assert!(evaluator.evaluate(&mut batch).is_err());
+        assert!(matches!(failover.health(), Health::Lost(_)));
+        is_away.store(false, Relaxed);
+        assert!(evaluator.evaluate(&mut batch).is_ok());
+        assert!(matches!(failover.health(), Health::Good));
+    }
+
+    #[test]
+    fn the_time_of_the_backend_before_counts() {
+        let (is_away, is_there) = (Arc::new(true.into()), Arc::new(false.into()));
+        let failover = Failover::new(
+            removable(Duration::from_secs(5), &is_away),
+            Remedy::Reopened,
+            Box::new(move || Ok(removable(Duration::from_secs(2), &is_there))),
+        );
+        assert_eq!(failover.busy_time(), Some(Duration::from_secs(5)));
+        assert_eq!(played(&failover, 1).0, [true]);
+        assert_eq!(failover.busy_time(), Some(Duration::from_secs(7)));
     }
 
     #[test]

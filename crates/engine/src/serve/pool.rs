@@ -847,6 +847,13 @@ mod tests {
     }
 
     #[test]
+    fn paused_searches_wait_as_those_in_the_queue_do() {
+        let searcher = Searcher::random(1);
+        searcher.shared.state.lock().status.paused = 2;
+        assert_eq!(searcher.status().waiting, 2);
+    }
+
+    #[test]
     fn owners_take_turns_and_higher_priorities_come_first() {
         let (sender, receiver) = unbounded();
         let orders = Orders {
