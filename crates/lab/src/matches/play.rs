@@ -214,9 +214,14 @@ fn key_of(slot: &EvalSlot) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::once;
+
     use super::*;
+    use crate::matches::{Adjudication, Contender, GameAssignment, PlayedGame, SideLimit};
+    use zeitnot_engine::engine::{Settings, Setup};
     use zeitnot_engine::network::backends::synthetic::random::Random;
     use zeitnot_engine::params::Params;
+    use zeitnot_engine::time::Millis;
 
     fn slot(number: u64) -> EvalSlot {
         let mut slot = EvalSlot {
@@ -244,6 +249,45 @@ mod tests {
             }
         }
         assert_eq!(cache.known.len(), 31);
+    }
+
+    #[test]
+    fn the_moves_of_each_side_are_counted_from_one_and_to_the_mate() {
+        let folder = tempfile::tempdir().unwrap();
+        let book = folder.path().join("book.epd");
+        // 1... Kb8 is the only move, and 2.Rd8 mates.
+        std::fs::write(&book, "k7/3R4/1K6/8/8/8/8/8 b - -\n").unwrap();
+        let backend = Arc::new(Random::backend(&Params::default()).unwrap());
+        let setup = Setup::with_backend(Settings::default(), backend).unwrap();
+        let contender = Arc::new(Contender {
+            name: "either".into(),
+            team: Team::Own(Arc::new(setup)),
+            limit: SideLimit::Nodes(60),
+            margin: Millis::ZERO,
+        });
+        let config = MatchConfig {
+            variant: Variant::Standard,
+            openings: &Openings::read(&book, None).unwrap(),
+            rules: MatchRules {
+                adjudication: Adjudication::default(),
+                seed: 1,
+                recover: 0,
+            },
+            threads: 1,
+            concurrency: 1,
+        };
+        let mut games = once(PlannedGame {
+            assignment: GameAssignment::of(0, 1),
+            contenders: [contender.clone(), contender],
+        });
+        let mut rows = Vec::new();
+        let finished = |game: GameRecord| {
+            rows = PlayedGame::new("", "", &game).moves;
+            Ok(ControlFlow::Continue(()))
+        };
+        play(&config, &AtomicBool::new(false), || Ok(games.next()), finished).unwrap();
+        let counts: Vec<_> = rows.iter().map(|row| (row.number, row.really_left)).collect();
+        assert_eq!(counts, [(1, Some(1)), (1, Some(1))]);
     }
 
     #[test]
