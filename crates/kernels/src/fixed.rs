@@ -116,7 +116,8 @@ fn bound_of(point: usize, signed: bool) -> f64 {
     if signed {
         (p + n) * (q + m)
     } else {
-        (p * q + n * m).max(p * m + n * q)
+        // Below zero it is p * m + n * q, which is no more, as no row has more positive parts.
+        p * q + n * m
     }
 }
 
