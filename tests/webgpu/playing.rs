@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::common::engine::Engine;
-use crate::common::{assert_refused, json, network, set_up_onnx_runtime, skipped, stderr, stdout, zeitnot};
+use crate::common::{assert_refused, network, set_up_onnx_runtime, skipped, stderr, stdout, zeitnot};
 use crate::software_gpu::SoftwareGpu;
 
 /// The time to wait for an answer before which shaders may have to be compiled: long enough for a loaded machine.
@@ -172,25 +172,6 @@ fn bytes_in(folder: &Path) -> u64 {
         }
     };
     entries.map(size).sum()
-}
-
-#[test]
-#[ignore = "needs the software GPU of Mesa's Vulkan drivers"]
-fn the_doctor_finds_that_webgpu_works_in_both_precisions() {
-    let Some(gpu) = SoftwareGpu::get() else { return };
-    let weights = network("tiny.pb.gz").display().to_string();
-    let mut command = zeitnot(&["doctor", "--json", "--backend=webgpu", "--weights", &weights]);
-    let report = json(&gpu.show_to(&mut command).output().unwrap());
-    let backends = report["backends"].as_array().unwrap();
-    assert_eq!(backends.len(), 2, "{report:#}");
-    for (backend, precision) in backends.iter().zip(["fp16", "fp32"]) {
-        assert_eq!(backend["verdict"], "works", "{backend:#}");
-        assert!(
-            backend["description"].as_str().unwrap().contains(precision),
-            "{backend:#}"
-        );
-    }
-    assert!(backends[1]["q_error_max"].as_f64().unwrap() < 1e-4, "{report:#}");
 }
 
 /// A renderer in software is at hand here, and it is slower than the cores on which it runs.

@@ -30,23 +30,21 @@ fn a_gpu_is_checked_measured_and_written_to_the_configuration_file() {
     )
     .unwrap();
     let machine = format!("--machine={}", path("machine.json"));
-    let setup = |more: &[&str]| {
-        let line = [&["setup", "--auto", &machine][..], more].concat();
-        gpu.show_to(&mut program(Path::new(&engine), &line))
-            .output()
-            .unwrap()
-    };
-
-    let report = json(&setup(&["--json"]));
+    let mut setup = program(Path::new(&engine), &["setup", "--auto", &machine, "--json"]);
+    let report = json(&gpu.show_to(&mut setup).output().unwrap());
     assert_eq!(report["provider"], "webgpu");
-    for check in report["check"].as_array().unwrap() {
+    let checks = report["check"].as_array().unwrap();
+    assert_eq!(checks.len(), 2, "{report:#}");
+    for (check, precision) in checks.iter().zip(["fp16", "fp32"]) {
         assert_eq!(check["works"], true, "{check}");
         // The network of the configuration file is the one that was checked.
+        let description = check["description"].as_str().unwrap();
         assert!(
-            check["description"].as_str().unwrap().contains("tiny.pb.gz on "),
+            description.contains("tiny.pb.gz on ") && description.contains(precision),
             "{check}"
         );
     }
+    assert!(checks[1]["q_error_max"].as_f64().unwrap() < 1e-4, "{report:#}");
     let measured = &report["benchmark"];
     assert!(
         measured["runs"]
@@ -73,16 +71,4 @@ fn a_gpu_is_checked_measured_and_written_to_the_configuration_file() {
         said.contains("options from the configuration file") && said.contains("readyok"),
         "{said}"
     );
-
-    // A line of the user's stays, and nothing is written beside it.
-    let own = "backend=native\n";
-    fs::write(path("zeitnot.config"), own).unwrap();
-    let output = setup(&["--weights", &network("tiny.pb.gz").display().to_string()]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(
-        stdout(&output).contains("line 1, is yours and stays: backend=native"),
-        "{}",
-        stdout(&output)
-    );
-    assert_eq!(fs::read_to_string(path("zeitnot.config")).unwrap(), own);
 }
