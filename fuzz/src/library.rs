@@ -104,7 +104,7 @@ pub fn run(data: &[u8]) -> bool {
     }
     let mut any = false;
     for _ in 0..4 {
-        let limit = Limit::from(Bounds {
+        let limit = Limit::Until(Bounds {
             time: input.time(),
             inc: input.time().unwrap_or_default(),
             movestogo: Some(input.byte().into()),

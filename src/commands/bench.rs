@@ -45,7 +45,7 @@ pub(super) fn run(args: &BenchArgs, output: &mut Output) -> Result<ExitStatus> {
     let is_reproducible = REPRODUCIBLE.contains(&&*args.settings.0.network.backend);
     // Reproducible backends need no time limit.
     let movetime = (!is_reproducible).then_some(DEFAULT_MOVE_TIME);
-    let limit = args.limits.or(Limit::from(Bounds {
+    let limit = args.limits.or(Limit::Until(Bounds {
         nodes: Some(DEFAULT_NODES),
         movetime,
         ..Bounds::default()
@@ -128,7 +128,7 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
     let mut engine = Engine::new(settings.for_analysis())?;
     engine.prepare()?;
     let nodes = Some(Nodes(NUMBER_NODES));
-    let limit = Limit::from(Bounds {
+    let limit = Limit::Until(Bounds {
         depth: Some(NUMBER_DEPTH),
         nodes,
         ..Bounds::default()

@@ -292,10 +292,10 @@ impl Fields {
             return Ok(Limit::Infinite);
         }
         // A mate may never be found.
-        if !Limit::from(bounds).has_end() {
+        if !Limit::Until(bounds).has_end() {
             bounds.nodes = Some(Nodes(default));
         }
-        Ok(bounds.into())
+        Ok(Limit::Until(bounds))
     }
 
     fn root_moves(&self, game: &History, plies: &BTreeSet<usize>) -> Result<Vec<Move>, Refusal> {

@@ -116,7 +116,7 @@ impl GoCommand {
 
     /// Something other than a clock ends the search.
     fn has_end(&self) -> bool {
-        self.bounds.mate.is_some() || Limit::from(self.bounds).has_end()
+        self.bounds.mate.is_some() || Limit::Until(self.bounds).has_end()
     }
 }
 

@@ -107,7 +107,7 @@ fn a_search_without_an_end_is_refused() {
     for limit in [
         Limit::default(),
         Limit::Infinite,
-        Limit::from(Bounds {
+        Limit::Until(Bounds {
             mate: Some(3),
             ..Bounds::default()
         }),

@@ -22,8 +22,8 @@ pub(crate) fn spread(number: u64) -> u64 {
     number ^ number >> 31
 }
 
-/// The index that `toss`, a random number from 0 to below 1, hits on a line of stretches as long as the
-/// weights. `None` if no weight is above 0. Others are never drawn.
+/// The index that `toss`, from 0 to below 1, hits on a line of stretches as long as the weights. `None` if no
+/// weight is above 0. Others are never drawn.
 pub fn draw(weights: &[f64], toss: f64) -> Option<usize> {
     let positive = || {
         weights

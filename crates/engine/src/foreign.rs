@@ -1,8 +1,8 @@
 //! What the operating system and libraries say of a failure, and our words for it.
 //!
-//! Messages are in our words and in one line. GUIs take the system's for a start that has failed (xboard: "No
-//! such file"), and libraries write whole paragraphs. The foreign text goes to the log of a UCI session, and
-//! to stderr where `RUST_LOG` is set.
+//! Messages are in our words and in one line. GUIs take the system's for a failed start (xboard: "No such
+//! file"), and libraries write paragraphs. The foreign text goes to the log of a UCI session, and to stderr
+//! where `RUST_LOG` is set.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -58,7 +58,7 @@ pub fn our_words(error: &io::Error) -> String {
     use io::ErrorKind;
     let words = match error.kind() {
         ErrorKind::UnexpectedEof => "data end early",
-        // A reason without a number is not the system's, but of this program or of what unpacks.
+        // A reason without a number is ours, or of what unpacks.
         _ if error.raw_os_error().is_none() && error.get_ref().is_some() => {
             return one_line(&error.to_string());
         }

@@ -27,27 +27,26 @@
 //! - [`chess::History`]: a game so far, its positions and moves, and their text.
 //! - [`serve::Searcher`]: many positions at once.
 //!
-//! The examples `search`, `listener`, `evaluate`, `positions`, `backend` and `manager` show each of these,
-//! the last two with an evaluator and a time manager of one's own.
+//! The examples `search`, `listener`, `evaluate`, `positions`, `backend` and `manager` show these, the last
+//! two with an evaluator and a time manager of one's own.
 //!
 //! # What it can do
 //!
 //! - Search positions by PUCT on any number of threads, with proofs, contempt and Syzygy tables.
-//! - Play games on a clock by six time managers, or by a [`time::TimeManager`] of the user's own.
-//! - Evaluate Lc0's networks and ONNX models on CPU and GPU, or by a [`network::Backend`] of the user's own.
+//! - Play games on a clock by six time managers, or by a [`time::TimeManager`] of one's own.
+//! - Evaluate Lc0's networks and ONNX models on CPU and GPU, or by a [`network::Backend`] of one's own.
 //! - Read and write positions, games' moves and networks, compressed or not, within bounds.
 //! - Search many positions at once in the batches of one device.
 //!
 //! # What is promised
 //!
-//! Versions before 1.0 may change anything, and the change log says what. Errors may gain variants at any
-//! time. `chance`, `foreign`, `params` and `system` are public for the program alone: they are not
-//! documented, and nothing is promised of them.
+//! Versions before 1.0 may change anything, and the change log says what. Errors may gain variants. `chance`,
+//! `foreign`, `params` and `system` are public for the program alone: nothing is promised of them.
 //!
 //! # Layers
 //!
-//! Modules in dependency order: each may use those below it, never those above (`tests/architecture.rs`
-//! checks that). `ARCHITECTURE.md` in the repository shows the ways through them.
+//! Each module may use those below it, never those above (`tests/architecture.rs`). `ARCHITECTURE.md` shows
+//! the ways through them.
 //!
 //! | module | job |
 //! |---|---|

@@ -1,9 +1,8 @@
 //! Nested parameter lists, the grammar of `TimeManager` and `BackendOptions`.
 //!
 //! `smooth(init-nps=20000,mle-legacy(midpoint=51.5))` is a list of one entry named `smooth`, whose own list
-//! holds a value and another entry. It is Lc0's grammar for such strings: an entry is `key=value`,
-//! `name(entries)` or a bare `name`, and a list may be anonymous: `(gpu=0),(gpu=1)`. Used by `time` and
-//! `network::backends`.
+//! holds a value and another entry. As in Lc0, an entry is `key=value`, `name(entries)` or a bare `name`, and
+//! a list may be anonymous: `(gpu=0),(gpu=1)`.
 
 use std::fmt;
 
@@ -110,8 +109,7 @@ impl Params {
         self
     }
 
-    /// The list with `value` where `path` leads: through nested lists to a key. `None` if there is no such
-    /// list.
+    /// The list with `value` where `path` leads through nested lists. `None` if there is no such list.
     pub fn with_value_at(&self, path: &[&str], value: &str) -> Option<Params> {
         let (&name, rest) = path.split_first()?;
         if rest.is_empty() {
@@ -220,7 +218,7 @@ impl fmt::Display for Params {
     }
 }
 
-/// Deeper than any list of use. It keeps hostile text from exhausting the stack.
+/// Hostile text must not exhaust the stack.
 const MAX_DEPTH: usize = 16;
 
 struct Parser<'a> {

@@ -136,7 +136,7 @@ impl Opponent {
         if self.pondered.take() == Some(position) {
             self.engine.ponder_hit(Instant::now())?;
         } else {
-            self.go(turn.bounds(Millis::ZERO).into())?;
+            self.go(Limit::Until(turn.bounds(Millis::ZERO)))?;
         }
         Ok(Thoughts {
             number: self.count,

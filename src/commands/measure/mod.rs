@@ -125,7 +125,7 @@ impl LimitArgs {
                 bail!("the searches need an end: give --nodes or --movetime above 0")
             }
             (None, None) => Ok(default),
-            _ => Ok(Limit::from(Bounds {
+            _ => Ok(Limit::Until(Bounds {
                 nodes,
                 movetime,
                 ..Bounds::default()

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Before the counters.
 const FIELDS: usize = 4;
-/// End an operation whose semicolon is missing: none can be an operand of `bm` or `am`.
+/// End an operation whose semicolon is missing.
 const CODES: [&str; 16] = [
     "acd", "acn", "acs", "am", "bm", "c0", "c9", "ce", "dm", "eco", "fmvn", "hmvc", "id", "pm", "pv", "sm",
 ];
@@ -65,8 +65,8 @@ pub struct PositionLines {
 
 impl PositionLines {
     /// Reads a line as [`ListedPosition::read`] does, or a row of a table: its column `fen` or `epd`, what
-    /// solves it (`bm`), and the `moves` of a puzzle. Of these the first leads to it and the second solves
-    /// it. Without a head, rows of puzzles have a name in front, as Lichess has them.
+    /// solves it (`bm`), and the `moves` of a puzzle, of which the second solves it. Without a head, rows of
+    /// puzzles have a name in front, as Lichess has them.
     pub fn read<'a>(&mut self, line: &'a str) -> Option<Result<ListedPosition<'a>, EpdError>> {
         let fields = line
             .split([',', ';', '\t'])
@@ -248,7 +248,7 @@ fn is_uci_move(word: &str) -> bool {
     ) && word.len() <= 5
 }
 
-/// The words behind a position that may be moves, without their numbers and what people set around them.
+/// Without numbers and what people set around moves.
 fn words_of_moves(text: &str) -> impl Iterator<Item = &str> {
     let is_around = |c: char| c.is_whitespace() || "|:,()[]".contains(c);
     let without_number = |word| {
@@ -263,7 +263,7 @@ fn words_of_moves(text: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| !["", "->"].contains(word))
 }
 
-/// Whether moves begin with this word. `c1` to `c8` are operations too, whose operands have quotation marks.
+/// `c1` to `c8` are operations too, whose operands have quotation marks.
 fn is_move(word: &str, list: &str) -> bool {
     let is_comment = word.starts_with('c') && list.contains('"');
     let plain = word.trim_end_matches(['!', '?']);

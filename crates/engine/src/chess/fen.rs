@@ -1,8 +1,8 @@
 //! Positions from FEN and UCI text, and back to FEN.
 //!
-//! Reads what Lc0 reads: missing fields at the end take their defaults, castling rights are KQkq (X-FEN) or
-//! the rooks' files (Shredder-FEN), and unusual but playable material and odd counters are allowed. A
-//! castling right without its rook, or an impossible en-passant square, is dropped and reported.
+//! Reads what Lc0 reads: missing fields take their defaults, castling rights are KQkq (X-FEN) or the rooks'
+//! files (Shredder-FEN), and unusual material and odd counters are allowed. A castling right without its
+//! rook, or an impossible en-passant square, is dropped and reported.
 
 use std::num::NonZeroU32;
 
@@ -21,7 +21,7 @@ const OTHER_VARIANTS: &str = "it has fields of other chess variants";
 const MAX_PIECES: usize = 16;
 /// … and the most moves of a side with more, each piece alone on the board.
 const MAX_MOBILITY: usize = 256;
-/// Queens and pawns of a side together (at most 9 in a game). With 12 queens, three rooks and a king the best
+/// Queens and pawns of a side together (9 in a game). With 12 queens, three rooks and a king the best
 /// arrangement found by annealing has 242 moves. A [`MoveList`](super::MoveList) holds 256.
 const MAX_QUEENS_AND_PAWNS: usize = 12;
 
@@ -147,8 +147,8 @@ fn chess_of(setup: Setup) -> Result<Chess, PositionErrorKinds> {
         .map_err(|error| error.kinds())
 }
 
-/// A position in which the side not to move is in check. shakmaty accepts it only after a null move of the
-/// other side. The move number may be one too high.
+/// shakmaty accepts that the side not to move is in check only after a null move. The move number may be one
+/// too high.
 fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
     let passing = !setup.turn;
     let halfmoves = setup.halfmoves;
@@ -163,7 +163,7 @@ fn chess_after_pass(mut setup: Setup) -> Result<Chess, PositionErrorKinds> {
         .king_of(passing)
         .ok_or(PositionErrorKinds::MISSING_KING)?;
     chess.play_unchecked(Move::Normal {
-        // Not `King`, which would give up castling. A pawn move sets the fifty-move counter to 0.
+        // A king would give up castling. A pawn move sets the fifty-move counter to 0.
         role: if halfmoves == 0 { Role::Pawn } else { Role::Knight },
         from: king,
         capture: None,

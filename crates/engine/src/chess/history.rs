@@ -1,7 +1,6 @@
 //! The known game up to now, and how a game ends by the rules.
 //!
-//! The engine keeps one for the game. Every search thread clones it, pushes the moves of its descent and pops
-//! them again.
+//! Every search thread clones the engine's, pushes the moves of its descent and pops them again.
 
 use super::fen::PositionError;
 use super::moves::{Move, MoveList, Variant};
@@ -119,7 +118,7 @@ impl History {
         self.entries[index].repetitions
     }
 
-    /// Plies back to where the last position was there before, if it was.
+    /// Plies back to the last position's earlier occurrence.
     pub fn plies_since_repetition(&self) -> Option<u32> {
         self.last().cycle
     }
@@ -141,7 +140,7 @@ impl History {
         Ok(())
     }
 
-    /// Plays a move, which must be legal. It is not checked: [`History::try_push`] does that.
+    /// Plays a move, which must be legal. [`History::try_push`] checks that.
     ///
     /// # Panics
     ///
@@ -189,8 +188,7 @@ impl History {
     }
 
     /// Key for cached evaluations: [`Position::key`], repetitions, and high fifty-move counters. As in Lc0,
-    /// earlier positions and low counters are left out, so that transpositions share an output that they
-    /// hardly change.
+    /// earlier positions and low counters, which hardly matter, are left out.
     pub fn evaluation_key(&self) -> u64 {
         let rule50 = self.current().rule50().saturating_sub(SHARED_RULE50);
         let counters = u64::from(rule50) << 2 | u64::from(self.repetitions());
@@ -253,7 +251,7 @@ fn parse_uci_position(
         other => return Err(PositionError::Start(other.unwrap_or_default().to_owned())),
     };
     for (index, word) in words.enumerate() {
-        // UCI's notation first. A user at a terminal may write algebraic notation.
+        // A user at a terminal may write algebraic notation.
         let read = history
             .parse_move(word)
             .or_else(|error| history.current().read_move(word).map_err(|_| error));

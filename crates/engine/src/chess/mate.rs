@@ -1,6 +1,6 @@
 //! Finds short mates in which every move of the winning side is a check.
 //!
-//! A search asks for each new leaf, so that most moves are rejected without being made.
+//! A search asks for each new leaf, so most moves are rejected without being made.
 
 use shakmaty::attacks::{between, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
 use shakmaty::{Bitboard, ByRole, Chess, EnPassantMode, Position as _};
@@ -9,8 +9,8 @@ use super::history::History;
 use super::moves::Move;
 
 impl History {
-    /// Plies to the shortest mate in which every move of the side to move is a check. `None` if none has at
-    /// most `moves` moves, or if the fifty-move rule or a repetition might end the game before.
+    /// Plies to the shortest mate in at most `moves` moves in which every move of the side to move is a
+    /// check. `None` also if the fifty-move rule or a repetition might end the game before.
     pub fn plies_to_mate_by_checks(&self, legal: &[Move], moves: u32) -> Option<u32> {
         let now = self.current();
         let checks = Checks::of(now.chess())?;

@@ -1,8 +1,8 @@
 //! The rules of chess and the game so far.
 //!
-//! A [`History`] holds the positions of the known game up to now. The search pushes and pops [`Move`]s on its
-//! own copy. Moves and rules come from the crate `shakmaty`. This module adds what Lc0's networks need:
-//! repetitions, Lc0's reading of en passant, a key per position, and Chess960 in both notations.
+//! A [`History`] holds the positions of the known game. Moves and rules come from the crate `shakmaty`. This
+//! module adds what Lc0's networks need: repetitions, Lc0's reading of en passant, a key per position, and
+//! Chess960 in both notations.
 //!
 //! ```
 //! use zeitnot_engine::chess::{History, Terminal, Variant};

@@ -1,8 +1,7 @@
 //! Reads and writes moves.
 //!
-//! [`Position::parse_move`] reads only UCI's notation, [`Position::read_move`] all that files hold (PGN,
-//! suites, the analysis server). Both return legal moves only. What fits no legal move, or several, is
-//! refused.
+//! [`Position::parse_move`] reads UCI's notation, [`Position::read_move`] all that files hold. What fits no
+//! legal move, or several, is refused.
 
 use shakmaty::san::{San, SanPlus};
 use shakmaty::uci::UciMove;
@@ -76,9 +75,9 @@ impl Position {
         }
     }
 
-    /// Reads a legal move in algebraic notation, short or long, or in UCI's. Ignores marks behind the move:
-    /// `++`, `!?`, `±`, `$1`. Accepts figurines, castling with zeros, `b8Q` or `b8(Q)`, `e.p.`, and a capture
-    /// without its `x`.
+    /// Reads a legal move in algebraic notation, short or long, or in UCI's. Ignores marks behind it: `++`,
+    /// `!?`, `±`, `$1`. Accepts figurines, castling with zeros, `b8Q` or `b8(Q)`, `e.p.`, and a capture
+    /// without `x`.
     pub fn read_move(&self, text: &str) -> Result<Move, MoveError> {
         let standard = San::from_ascii(text.as_bytes())
             .ok()
@@ -128,7 +127,7 @@ impl Position {
         let role = self.board().role_at(from);
         let own = self.board().by_color(self.turn());
         if own.contains(to) {
-            // Castling: by its sign, the king's steps, or the king that takes its rook.
+            // Castling by its sign, the king's steps, or the king that takes its rook.
             return match written.place {
                 Place::Castling(side) => side == CastlingSide::from_king_side(from < to),
                 Place::Squares {
@@ -170,7 +169,7 @@ impl Position {
     }
 
     /// Writes the legal move `m` in UCI notation. In [`Variant::Standard`] castling is the king's two steps,
-    /// except from squares of Chess960, where only the king taking its rook is unambiguous.
+    /// except from squares of Chess960, where that is ambiguous.
     pub fn format_move(&self, m: Move, variant: Variant) -> String {
         let (from, to) = (m.from_square(), m.to_square());
         let own = self.board().by_color(self.turn());
@@ -216,14 +215,14 @@ fn squares_of(uci: &str) -> Option<(Square, Square, Option<Role>)> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct WrittenMove {
     place: Place,
     promotion: Option<Role>,
     is_en_passant: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Place {
     Castling(CastlingSide),
     Squares {
@@ -336,7 +335,7 @@ pub fn is_mark(word: &str) -> bool {
     without_marks(word.strip_prefix('\\').unwrap_or(&word)).is_empty()
 }
 
-/// True for the words by which programs write that no move is made.
+/// True for the words by which programs write a null move.
 pub fn is_null_move(word: &str) -> bool {
     NULL_MOVES.contains(&word)
 }

@@ -113,7 +113,7 @@ impl Position {
         self.chess.castles().rook(color, side)
     }
 
-    /// Passed by the last double push, if an enemy pawn attacks it, pinned or not. A FEN's square stands.
+    /// Passed by the last double push, if an enemy pawn attacks it, even pinned. A FEN's square stands.
     pub fn en_passant(&self) -> Option<Square> {
         self.en_passant
     }
@@ -336,7 +336,7 @@ struct MovePaths {
 
 impl PerftReport {
     /// Paths of at most [`MAX_PERFT_DEPTH`] plies. `None` as soon as `goes_on`, which gets the paths so far,
-    /// says no. Writes castling as in `variant`.
+    /// says no.
     pub fn count_while(
         position: &Position,
         depth: u32,

@@ -1,4 +1,4 @@
-//! What a search comes to, whoever drives it: the move, and what there is to tell.
+//! What a search comes to, whoever drives it.
 
 use super::quick_look::quick_look;
 use crate::chess::{History, Move};
@@ -7,9 +7,9 @@ use crate::note::Note;
 use crate::search::{Outcome, SearchContext, SearchInfo};
 use crate::time::Limit;
 
-/// Completes the outcome of a search of `game` within `limit` by notes, and by a guess if nothing was
-/// evaluated. A reply that is wanted is guessed if the search has looked at none. Gives the report of what
-/// was guessed, which the search has not made.
+/// Completes the outcome of a search of `game` by notes, and by a guess if nothing was evaluated. A wanted
+/// reply is guessed if the search has looked at none. Gives the report of a guess, which the search has not
+/// made.
 pub(super) fn complete(
     outcome: &mut Outcome,
     game: &History,

@@ -1,4 +1,4 @@
-//! One game's tree, cache and timekeepers, and the tree's visits when pondering began.
+//! One game's tree, cache and timekeepers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,7 +28,6 @@ const DRAINING_PATIENCE: Duration = Duration::from_secs(1);
 /// Keeps nothing else of the search alive.
 type Draining = Arc<CachePadded<Life>>;
 
-#[derive(Debug)]
 pub(super) struct OwnGame {
     pub(super) setup: Arc<Setup>,
     cache: Arc<EvalCache>,
@@ -82,7 +81,7 @@ impl OwnGame {
         })
     }
 
-    /// Goes on under other options with the same backend. Another manager begins a game.
+    /// Goes on under other options. Another manager begins a game.
     pub(super) fn take_up(&mut self, setup: Arc<Setup>) -> Result<(), EngineError> {
         let before = std::mem::replace(&mut self.setup, setup);
         if !self.setup.shares_evaluations(&before) {
@@ -100,64 +99,40 @@ impl OwnGame {
         self.cache = self.setup.new_cache();
     }
 
-    /// Prepares a search of the last position. Pondering searches the one before, so that every reply keeps
-    /// its subtree.
+    /// Prepares a search of the last position, or as [`root_of`] says.
     pub(super) fn begin(&mut self, game: &History, request: &GoRequest) -> Result<Search, EngineError> {
-        if let Some((name, Millis(ms))) = request.limit.unusable_time() {
-            return Err(EngineError::Time { name, ms });
-        }
-        let position = game.current();
-        request
-            .root_moves
-            .iter()
-            .try_for_each(|mv| position.check_move(*mv))?;
+        check(game, request)?;
         let (setup, limit) = (self.setup.clone(), request.limit);
         let backend = setup.backend().facts();
         let weakening = setup.settings.strength.weakening(game, limit);
         let settings = &setup.settings.for_search(weakening);
-        self.draining.retain(|life| life.stage() != Stage::Drained);
+        let rescale = settings
+            .contempt
+            .rescale(game.current().turn(), limit.is_infinite())?;
+        let (history, expected_move) = root_of(game, limit);
+        let wanted = request.root_moves.clone();
+        // The opponent may play any move.
+        let (root_moves, reply_moves) = match expected_move {
+            Some(_) => (Vec::new(), wanted),
+            None => (wanted, Vec::new()),
+        };
+        let tables = setup
+            .tables
+            .filter_root_moves(&history, root_moves, &settings.tablebase);
+        let chosen = match expected_move {
+            Some(_) => &[],
+            None => &tables.root_moves[..],
+        };
         if weakening.is_some() {
             // A reused tree would make it stronger than asked for.
             self.release_tree();
         }
-        let rescale = settings
-            .contempt
-            .rescale(game.current().turn(), limit.is_infinite())?;
-        let (root_game, expected_move) = if limit.is_ponder() {
-            before_last_move(game)
-        } else {
-            (game.clone(), None)
-        };
-        let wanted = request.root_moves.clone();
-        // The opponent may play any move.
-        let (root_moves, reply_moves) = if expected_move.is_some() {
-            (Vec::new(), wanted)
-        } else {
-            (wanted, Vec::new())
-        };
-        let tables = setup
-            .tables
-            .filter_root_moves(&root_game, root_moves, &settings.tablebase);
-        let chosen = if expected_move.is_some() {
-            &[]
-        } else {
-            &tables.root_moves[..]
-        };
-        let past = past_to_keep(limit, &self.draining);
-        self.set_position(&root_game, past, &settings.search, rescale);
-        let tree = self.choose_moves(&root_game, chosen)?;
+        self.release_unfit_tree(&settings.search, rescale);
+        let tree = self.pick_tree(&history, chosen, limit)?;
         let (root, root_moves) = (tree.root, tree.chosen_moves().to_vec());
         let tree = tree.tree.clone();
         tree.set_limit(settings.tree_limit(backend));
         let reused = Nodes::from(tree.node(root).visits());
-        if limit.is_ponder()
-            && self
-                .before_pondering
-                .as_ref()
-                .is_none_or(|before| !before.is_of(&root_game))
-        {
-            self.before_pondering = self.tree.as_ref().map(BeforePondering::read);
-        }
         self.side = usize::from(game.current().turn().is_black());
         if limit.mover_clock().is_some() {
             self.renew_clocks_in_a_new_game(game)?;
@@ -169,14 +144,15 @@ impl OwnGame {
         let visits = new_visits(limit, settings, reused, affordable);
         let mut params = settings.search.clone();
         if settings.stoppers.smart_pruning_factor > 0.0 && !limit.is_infinite() {
-            // Bounds showed no gain beside smart pruning, which already gives the last visits to moves that
-            // can still overtake.
+            // No gain beside smart pruning, which already gives the last visits to moves that can still
+            // overtake.
             params.lcb_factor = 0.0;
         }
+        self.gather_notes(limit)?;
         let context = SearchContext {
             tree,
             root,
-            history: root_game,
+            history,
             expected_move,
             root_moves,
             reply_moves,
@@ -189,25 +165,28 @@ impl OwnGame {
             reporting: setup.settings.info.reporting(),
             clock,
         };
-        let settings = &setup.settings;
-        let lacks_side =
-            !settings.strength.analyse_mode && settings.contempt.lacks_side(limit.is_infinite())?;
-        if lacks_side {
-            let note = "contempt favours no side in infinite search. ContemptMode can choose one";
-            self.notes.push(note.into());
-        }
-        self.notes
-            .extend(self.sides[self.side].manager.take_message().map(Note::from));
         let search = Search::new(context, chain, visits);
         self.draining.push(search.state.life.clone());
         Ok(search)
+    }
+
+    fn gather_notes(&mut self, limit: Limit) -> Result<(), EngineError> {
+        let settings = &self.setup.settings;
+        if !settings.strength.analyse_mode && settings.contempt.lacks_side(limit.is_infinite())? {
+            let note = "contempt favours no side in infinite search. ContemptMode can choose one";
+            self.notes.push(note.into());
+        }
+        let message = self.sides[self.side].manager.take_message();
+        self.notes.extend(message.map(Note::from));
+        Ok(())
     }
 
     pub(super) fn manager(&self) -> &dyn TimeManager {
         &*self.sides[self.side].manager
     }
 
-    fn set_position(&mut self, game: &History, past: Past, params: &SearchParams, rescale: Rescale) {
+    /// Releases a tree that a search thread has damaged, or whose values these options would not give.
+    fn release_unfit_tree(&mut self, params: &SearchParams, rescale: Rescale) {
         let made_with = Some((params.policy_temperature, params.history_fill));
         let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree.is_damaged());
         if self.made_with != made_with || !self.rescaled_by.gives_same_values(&rescale) || is_damaged {
@@ -215,6 +194,12 @@ impl OwnGame {
         }
         self.made_with = made_with;
         self.rescaled_by = rescale;
+    }
+
+    /// The tree with the last position as its root, where `moves` may be played, or all if there are none.
+    fn pick_tree(&mut self, game: &History, moves: &[Move], limit: Limit) -> Result<&GameTree, EngineError> {
+        self.draining.retain(|life| life.stage() != Stage::Drained);
+        let past = past_to_keep(limit, &self.draining);
         let advanced = self.tree.as_mut().map(|tree| {
             let draining = self.draining.clone();
             let wait = move || {
@@ -227,10 +212,6 @@ impl OwnGame {
         if let Some(Err(TreeFull)) = advanced {
             self.release_tree();
         }
-    }
-
-    /// `moves` are those that may be played in the position set, or none for all.
-    fn choose_moves(&mut self, game: &History, moves: &[Move]) -> Result<&GameTree, EngineError> {
         let is_idle = self.draining.iter().all(|life| life.stage() == Stage::Drained);
         // Visits in flight would count for the wrong moves.
         if self.tree.as_ref().is_some_and(|tree| tree.leaves_choice(moves)) && !is_idle {
@@ -242,6 +223,14 @@ impl OwnGame {
         };
         let tree = self.tree.insert(kept);
         tree.choose_moves(moves);
+        if limit.is_ponder()
+            && self
+                .before_pondering
+                .as_ref()
+                .is_none_or(|before| !before.is_of(game))
+        {
+            self.before_pondering = Some(BeforePondering::read(tree));
+        }
         Ok(tree)
     }
 
@@ -252,7 +241,7 @@ impl OwnGame {
         }
     }
 
-    /// Resets time management after a game without `ucinewgame`. A step back counts as a new game, as in Lc0.
+    /// Without `ucinewgame`. A step back counts as a new game, as in Lc0.
     fn renew_clocks_in_a_new_game(&mut self, game: &History) -> Result<(), EngineError> {
         let goes_on = |last: &History| {
             let [before, now] = [last, game].map(History::game_ply);
@@ -267,10 +256,8 @@ impl OwnGame {
 
     /// `choices` is the number of moves that the endgame tables leave, if they know the position.
     fn make_chain(&mut self, request: &GoRequest, elapsed: Duration, choices: Option<usize>) -> Chain {
-        let mut facts = MoveFacts {
-            elapsed: elapsed.into(),
-            ..self.facts(request)
-        };
+        let mut facts = self.facts(request);
+        facts.elapsed = elapsed.into();
         if let Some(choices) = choices {
             facts.legal_moves = choices as u32;
         }
@@ -343,16 +330,25 @@ fn agree(a: &History, b: &History) -> bool {
     (start..=end).all(|ply| key(a, ply) == key(b, ply))
 }
 
-fn before_last_move(game: &History) -> (History, Option<Move>) {
+/// Fails if the limit's times or a root move cannot be searched.
+fn check(game: &History, request: &GoRequest) -> Result<(), EngineError> {
+    if let Some((name, Millis(ms))) = request.limit.unusable_time() {
+        return Err(EngineError::Time { name, ms });
+    }
+    for &mv in &request.root_moves {
+        game.current().check_move(mv)?;
+    }
+    Ok(())
+}
+
+/// The game to search, and the move expected there. Pondering searches the position before the last, so that
+/// every reply keeps its subtree.
+fn root_of(game: &History, limit: Limit) -> (History, Option<Move>) {
     let mut before = game.clone();
     before.pop();
     let leads_back = |mv: &Move| before.current().play(*mv).key() == game.current().key();
-    let last_move = before
-        .legal_moves()
-        .into_iter()
-        .find(leads_back)
-        .filter(|_| before.len() < game.len());
-    if last_move.is_some() {
+    let last_move = before.legal_moves().into_iter().find(leads_back);
+    if limit.is_ponder() && last_move.is_some() && before.len() < game.len() {
         (before, last_move)
     } else {
         (game.clone(), None)
@@ -362,7 +358,7 @@ fn before_last_move(game: &History) -> (History, Option<Move>) {
 /// May wait for earlier searches' batches.
 fn past_to_keep(limit: Limit, draining: &[Draining]) -> Past {
     let are_idle = wants_idle_tree(limit) && are_idle_soon(draining);
-    // Only an analysis goes back, and there batches in flight do no harm.
+    // Only an analysis goes back.
     if limit == Limit::Infinite && are_idle {
         Past::Keep
     } else {
@@ -371,7 +367,7 @@ fn past_to_keep(limit: Limit, draining: &[Draining]) -> Past {
 }
 
 fn wants_idle_tree(limit: Limit) -> bool {
-    // Backups of an earlier search would add to the requested nodes. A clock does not wait for them.
+    // Late backups would add to the requested nodes. A clock does not wait for them.
     let bounds = limit.bounds();
     let is_counted = bounds.nodes.is_some() && bounds.time.or(bounds.movetime).is_none();
     limit == Limit::Infinite || is_counted
@@ -388,7 +384,7 @@ fn new_visits(limit: Limit, settings: &Settings, reused: Nodes, affordable: Node
     });
     let countable = Nodes::from(MAX_VISITS).saturating_sub(reused);
     let Nodes(visits) = asked.unwrap_or(Nodes::MAX).min(affordable).min(countable);
-    // A root without moves needs one visit to have a move at all, also for `go nodes 0`.
+    // A root needs one visit to have a move at all, also for `go nodes 0`.
     visits.max((reused == Nodes(0)).into())
 }
 
@@ -406,7 +402,6 @@ impl Drop for OwnGame {
     }
 }
 
-#[derive(Debug)]
 struct BeforePondering {
     len: usize,
     root: (u64, Nodes),
@@ -414,7 +409,7 @@ struct BeforePondering {
 }
 
 impl BeforePondering {
-    pub(super) fn read(game: &GameTree) -> BeforePondering {
+    fn read(game: &GameTree) -> BeforePondering {
         let (tree, position) = (&game.tree, game.history.current());
         let root = tree.node(game.root);
         let replies = tree.children(root).map(|(_, child)| {
@@ -689,7 +684,7 @@ mod tests {
     #[test]
     fn only_a_search_by_nodes_alone_or_an_analysis_waits_for_earlier_ones() {
         let nodes = Limit::nodes(100).bounds();
-        let waits = |bounds: Bounds| wants_idle_tree(Limit::from(bounds));
+        let waits = |bounds: Bounds| wants_idle_tree(Limit::Until(bounds));
         assert!(waits(nodes) && wants_idle_tree(Limit::Infinite));
         let clock = Bounds {
             time: Some(Millis(60_000.0)),

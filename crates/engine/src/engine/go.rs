@@ -32,7 +32,7 @@ pub(super) struct AskedSearch {
     /// Why the host's last position was refused, which was not `game`.
     pub(super) refusal: Option<String>,
     pub(super) request: GoRequest,
-    /// As of `go`: later option changes do not affect the listener, even after `ponderhit`.
+    /// As of `go`, even after `ponderhit`.
     pub(super) info: InfoOptions,
 }
 
@@ -62,7 +62,7 @@ impl Running {
     }
 }
 
-/// A thread that will watch the search. It is there first, so that nothing fails once the search has begun.
+/// A thread that will watch the search. It is there first, so that nothing fails afterwards.
 pub(super) struct Watcher {
     pub(super) tasks: Sender<Task>,
     pub(super) thread: JoinHandle<Returned>,
@@ -114,7 +114,7 @@ impl Task {
             }
         };
         let watch = || run(&search, &mut inform);
-        // A panic is our bug. The game goes on with what the search has found.
+        // The game goes on with what the search has found.
         let outcome = catch_unwind(AssertUnwindSafe(watch)).unwrap_or_else(|_| {
             search.state.life.fail("the search's controller panicked".into());
             conclude(&search, EndReason::Failure)

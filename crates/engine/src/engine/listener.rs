@@ -8,7 +8,7 @@ use crate::note::Note;
 use crate::search::{EndReason, Outcome, SearchInfo};
 use crate::time::{Millis, MoveReport, SearchStats};
 
-/// Receives a search's reports, on the search's own thread. `root` is the game up to the root.
+/// Receives a search's reports, on its thread. `root` is the game up to the root.
 pub trait Listener: Send {
     /// A report of the running search, or its last one. `Break` ends the search as `stop` does.
     fn info(&mut self, _root: &History, _info: &SearchInfo) -> ControlFlow<()> {
@@ -46,8 +46,8 @@ pub struct TimeReport {
     pub used: Millis,
     /// The search so far.
     pub stats: SearchStats,
-    /// The most visited move's lead with which none can overtake it any more. `None` if nothing limits the
-    /// search yet.
+    /// The lead with which no move can overtake the most visited one. `None` if nothing limits the search
+    /// yet.
     pub decisive_lead: Option<u32>,
     /// `None` while it runs.
     pub end: Option<EndReason>,

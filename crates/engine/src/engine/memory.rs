@@ -1,5 +1,4 @@
-//! Shares `RamLimitMb`, by default the memory of the machine or container, between evaluation cache, batches
-//! and tree.
+//! Shares `RamLimitMb` between evaluation cache, batches and tree.
 
 use std::num::NonZero;
 use std::sync::LazyLock;
@@ -40,8 +39,8 @@ const SYSTEM_SHARE: (u64, u64) = (4, 5);
 const LEAST_MB: usize = 20;
 
 impl MemoryOptions {
-    /// Bytes that a search may take, `None` without a known limit. The system's memory is the default limit:
-    /// forgetting positions beats being killed in the middle of a game.
+    /// `None` without a known limit. By default that of the system: forgetting positions beats being killed
+    /// in the middle of a game.
     fn limit_bytes(&self) -> Option<usize> {
         static SYSTEM: LazyLock<Option<u64>> = LazyLock::new(system::memory_limit);
         let set = self.ram_limit_mb.map(|mb| mb.get().max(LEAST_MB) * 1_000_000);
@@ -54,8 +53,8 @@ impl MemoryOptions {
             .map_or(MOST_ANSWERS, |bytes| (bytes / ANSWERS_DIVISOR).min(MOST_ANSWERS))
     }
 
-    /// For one of `searches` that share one cache of this size: an equal part of the memory that answers and
-    /// waiting games leave.
+    /// For one of `searches` that share a cache: an equal part of the memory that answers and waiting games
+    /// leave.
     pub(crate) fn share_of(&self, searches: usize) -> MemoryOptions {
         let others = EvalCache::full_bytes(self.cache_capacity()) + 2 * self.answer_bytes();
         let share = |bytes: usize| bytes.saturating_sub(others) / searches.max(1) / 1_000_000;

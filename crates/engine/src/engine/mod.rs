@@ -1,7 +1,6 @@
 //! The engine ties options, network, game and search together.
 //!
-//! A search runs on its own threads and reports to a [`Listener`]. Settings, game and process survive any
-//! failure.
+//! A search reports to a [`Listener`]. Settings, game and process survive any failure.
 
 #![warn(missing_docs)]
 
@@ -33,7 +32,7 @@ use game::OwnGame;
 use go::{AskedSearch, Returned, Running, Task, Watcher};
 pub use listener::{Listener, TimeReport};
 pub use memory::MemoryOptions;
-use network::LoadedNetwork;
+use network::{LoadedNetwork, open_without_wrong_parameters};
 pub use network::{
     MovePolicy, NetworkOptions, OpenedBackend, PositionEvaluation, load_network, open_backend,
 };
@@ -72,8 +71,7 @@ impl NetworkRefusal {
     }
 }
 
-/// One game, its network, its time managers, and at most one search at a time. [`crate::serve`] searches many
-/// positions at once.
+/// One game, and at most one search at a time. [`crate::serve`] searches many positions at once.
 pub struct Engine {
     settings: Settings,
     position: History,
@@ -82,7 +80,7 @@ pub struct Engine {
     /// The host's own, until an option names another.
     own_backend: Option<OpenedBackend>,
     network_refusal: Option<NetworkRefusal>,
-    /// The network was named again, or a game is new: its file may be another one.
+    /// Its file may be another one.
     wants_fresh_network: bool,
     tables: TablesInForce,
     running: Option<Running>,
@@ -120,16 +118,17 @@ impl Engine {
     pub fn with_backend(settings: Settings, backend: Arc<dyn Backend>) -> Result<Engine, EngineError> {
         let mut engine = Engine::new(settings)?;
         let opened = OpenedBackend::of(backend);
+        let threads = engine.settings.threads(opened.backend.facts());
         engine.network = Some(LoadedNetwork::of(
             &engine.settings.network,
-            |info| engine.settings.threads(info),
+            threads,
             opened.clone(),
         )?);
         engine.own_backend = Some(opened);
         Ok(engine)
     }
 
-    /// Lets `make` make the time managers of all games from now on, whatever the option TimeManager names.
+    /// Lets `make` make the time managers from now on, whatever the option TimeManager names.
     pub fn set_time_manager(&mut self, make: impl Fn() -> Box<dyn TimeManager> + Send + Sync + 'static) {
         self.own_manager = Some(OwnManager(Arc::new(make)));
     }
@@ -166,11 +165,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Opens network and threads as needed, and describes them if they have changed. A file that changed
-    /// under its name is read anew after [`Engine::new_game`], or if the option named it again.
+    /// Opens network and threads as needed, and describes them if they have changed. A changed file is read
+    /// anew after [`Engine::new_game`], or if the option names it again.
     ///
-    /// After an error an earlier network stays in use. The refused one is retried only after
-    /// [`Engine::set_option`] or [`Engine::new_game`], since a refusal may take seconds.
+    /// After an error an earlier network stays in use. The refused one, which may take seconds, is retried
+    /// only after [`Engine::set_option`] or [`Engine::new_game`].
     pub fn prepare(&mut self) -> Result<Option<String>, EngineError> {
         let wanted = &self.settings.network_to_play();
         if let Some(refusal) = &self.network_refusal
@@ -178,17 +177,17 @@ impl Engine {
         {
             return Err(refusal.error());
         }
-        let threads = |backend: &BackendInfo| self.settings.threads(backend);
+        let threads = |opened: &OpenedBackend| self.settings.threads(opened.backend.facts());
         let wants_fresh = mem::take(&mut self.wants_fresh_network);
         let old = self
             .network
             .as_ref()
             .filter(|network| !(wants_fresh && network.opened.is_outdated()));
-        if let Some(network) = old.filter(|network| network.is_of(wanted, threads)) {
+        if let Some(network) = old.filter(|network| network.is_of(wanted, threads(&network.opened))) {
             let Some(opened) = network.successor()? else {
                 return Ok(None);
             };
-            let replacement = LoadedNetwork::of(wanted, threads, opened)?;
+            let replacement = LoadedNetwork::of(wanted, threads(&opened), opened)?;
             self.finish();
             // The tree and its evaluations are kept: they are of the same network.
             let replaced = self.network.replace(replacement);
@@ -196,10 +195,13 @@ impl Engine {
             std::thread::spawn(|| drop(replaced));
             return Ok(self.in_force());
         }
-        let loaded = match &self.own_backend {
-            Some(own) => LoadedNetwork::of(wanted, threads, own.clone()),
-            None => LoadedNetwork::load(wanted, threads, old),
+        let same = old.filter(|old| old.options.has_backend_of(wanted));
+        let opened = match (&self.own_backend, same) {
+            (Some(own), _) => Ok(own.clone()),
+            (None, Some(old)) => Ok(old.opened.clone()),
+            (None, None) => open_without_wrong_parameters(wanted),
         };
+        let loaded = opened.and_then(|opened| LoadedNetwork::of(wanted, threads(&opened), opened));
         let network = loaded.inspect_err(|error| {
             let of_device = match error {
                 EngineError::Backend(error) | EngineError::Workers(WorkerPoolError::Backend(error)) => {
@@ -220,13 +222,9 @@ impl Engine {
         Ok(self.in_force())
     }
 
-    /// Fails if a device has failed for good, and nothing else evaluates. A host should start the engine anew
-    /// then.
+    /// Fails if a device has failed for good, and nothing else evaluates. A host should then start anew.
     pub fn check_device(&self) -> Result<(), EngineError> {
-        let health = self
-            .network
-            .as_ref()
-            .map(|network| network.opened.backend.health());
+        let health = self.opened_backend().map(|backend| backend.health());
         match (health, &self.network_refusal) {
             (Some(Health::Lost(reason)), _) => Err(EngineError::Lost(reason)),
             (None, Some(refusal)) if refusal.is_of_device => Err(refusal.error()),
@@ -287,10 +285,9 @@ impl Engine {
         }
     }
 
-    /// Sets the position to search next: `startpos [moves …]` or `fen FEN [moves …]`. Gives what was left out
-    /// of the FEN.
+    /// Sets the position: `startpos [moves …]` or `fen FEN [moves …]`. Gives what was left out of the FEN.
     ///
-    /// After an error the old position stays, but is not searched, because the host means another one.
+    /// After an error the old position stays, but is not searched: the host means another one.
     pub fn set_position(&mut self, text: &str) -> Result<&[&'static str], EngineError> {
         let variant = Variant::of_chess960(self.settings.chess960);
         match History::from_uci_position(text, variant) {
@@ -309,9 +306,8 @@ impl Engine {
     /// Starts a search of the current position. A running search is dropped without an answer, unless it was
     /// told to stop.
     ///
-    /// Fails if there is no network or the last position was refused. The listener has heard so, and gets an
-    /// answer without a move. Fails without an answer if the device is lost, as [`Engine::check_device`]
-    /// says.
+    /// Fails if there is no network or the last position was refused. The listener hears so, and gets an
+    /// answer without a move. Fails without an answer if [`Engine::check_device`] does.
     pub fn go(&mut self, request: GoRequest, listener: Box<dyn Listener>) -> Result<(), EngineError> {
         self.check_device()?;
         self.drop_search();
@@ -324,8 +320,8 @@ impl Engine {
         self.start_search(asked, listener)
     }
 
-    /// Starts a search while no other runs. Where there is nothing to search, an answer without a move comes
-    /// at once, or in an open-ended search after `stop` or `ponderhit`.
+    /// Where there is nothing to search, an answer without a move comes at once, or in an open-ended search
+    /// after `stop` or `ponderhit`.
     fn start_search(
         &mut self,
         asked: AskedSearch,
@@ -440,7 +436,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the game back from a search, which must be about to end. Who waits for an answer gets none.
+    /// From a search that is about to end. Who waits for an answer gets none.
     fn take_back(&mut self) -> Option<(AskedSearch, Box<dyn Listener>)> {
         let thread = self.running.take()?.thread;
         // If the thread lost the game, the next search begins with an empty tree.
@@ -459,8 +455,7 @@ impl Engine {
         self.stop_handle.clone()
     }
 
-    /// The opponent has played the pondered move: the search goes on with our clock from `received`, keeping
-    /// the tree.
+    /// The opponent has played the pondered move: the search goes on with our clock from `received`.
     pub fn ponder_hit(&mut self, received: Instant) -> Result<(), EngineError> {
         if self.stop_handle.waits_without_search() == Some(true) {
             self.stop_handle.answer_without_search();
@@ -507,7 +502,7 @@ impl Engine {
         self.wait();
     }
 
-    /// Another position takes the search's place. One that was told to stop still answers.
+    /// A search that was told to stop still answers.
     fn drop_search(&mut self) {
         if let Some(running) = &self.running
             && !running.life().was_told_to_stop()
@@ -552,16 +547,18 @@ impl Engine {
         })
     }
 
-    /// What evaluates. `None` before anything is loaded.
-    pub fn backend(&self) -> Option<&BackendInfo> {
-        self.network
-            .as_ref()
-            .map(|network| network.opened.backend.facts())
+    fn opened_backend(&self) -> Option<&Arc<dyn Backend>> {
+        Some(&self.network.as_ref()?.opened.backend)
     }
 
-    /// As [`Engine::backend`], after a failure what the next search will use. `None` if that is lost.
+    /// What evaluates. `None` before anything is loaded.
+    pub fn backend(&self) -> Option<&BackendInfo> {
+        Some(self.opened_backend()?.facts())
+    }
+
+    /// As [`Engine::backend`], after a failure what replaces it, `None` if nothing does.
     pub fn backend_in_force(&self) -> Option<BackendInfo> {
-        let backend = &self.network.as_ref()?.opened.backend;
+        let backend = self.opened_backend()?;
         match backend.health() {
             Health::Good | Health::Silent(_) => Some(backend.facts().clone()),
             Health::Replaced(backend) => Some(backend.facts().clone()),
@@ -576,9 +573,8 @@ impl Engine {
 
     /// News of the backend. A running search's listener hears them instead.
     pub fn take_notes(&self) -> Vec<Note> {
-        self.network
-            .as_ref()
-            .map(|network| network.opened.backend.take_notes())
+        self.opened_backend()
+            .map(|backend| backend.take_notes())
             .unwrap_or_default()
     }
 
@@ -595,11 +591,11 @@ impl Engine {
 
     /// The time for which the backend has computed so far.
     pub fn busy_time(&self) -> Option<Duration> {
-        self.network.as_ref()?.opened.backend.busy_time()
+        self.opened_backend()?.busy_time()
     }
 
-    /// Evaluates the last positions of `games` in their order, by the network alone, in batches on this
-    /// thread. Loads the network first, as [`Engine::prepare`] does.
+    /// Evaluates the last positions of `games` by the network alone, in batches on this thread. Loads the
+    /// network first, as [`Engine::prepare`] does.
     pub fn evaluate_all(&mut self, games: &[History]) -> Result<Vec<PositionEvaluation>, EngineError> {
         let prepared = self.prepare();
         // After an error an earlier network stays in use.

@@ -17,7 +17,7 @@ use crate::network::discover::Discovered;
 use crate::network::failover::{Failover, Remedy};
 use crate::network::instrumented::{Instrumented, with_notes};
 use crate::network::weights::{HeadChoice, NetworkError, NetworkFile, PolicyHeadName, ValueHeadName};
-use crate::network::{Backend, BackendError, BackendInfo, EvalSlot, Health, backends, discover};
+use crate::network::{Backend, BackendError, EvalSlot, Health, backends, discover};
 use crate::note::Note;
 use crate::options::option_group;
 use crate::search::WorkerPool;
@@ -63,7 +63,7 @@ impl NetworkOptions {
         self.network_file().filter(|name| !discover::is_built_in(name))
     }
 
-    pub(crate) fn heads(&self) -> HeadChoice {
+    fn heads(&self) -> HeadChoice {
         let input_format = self.input_format.map(|format| format.get() as i32);
         HeadChoice {
             policy: self.policy_head,
@@ -162,8 +162,8 @@ impl OpenedBackend {
     }
 }
 
-/// Opens the backend that the options name, with its network. If it is a device and fails later, it is
-/// opened anew, or the CPU takes its place.
+/// Opens the backend that the options name. If it is a device that fails later, it is opened anew, or the CPU
+/// takes its place.
 pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let opened = open_first(options, None)?;
     if opened.backend.facts().queues == 0 {
@@ -217,9 +217,8 @@ fn load_known(options: &NetworkOptions, known: Option<&str>) -> Result<Discovere
     Ok(found)
 }
 
-/// In a game a wrong parameter must not cost the network: all are left out then, with an error among the
-/// backend's notes.
-fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
+/// In a game a wrong parameter must not cost the network: all are left out, with an error among the notes.
+pub(super) fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBackend, EngineError> {
     let error = match open_backend(options) {
         Err(EngineError::Backend(BackendError::Params(error))) if !options.backend_options.is_empty() => {
             error
@@ -238,7 +237,6 @@ fn open_without_wrong_parameters(options: &NetworkOptions) -> Result<OpenedBacke
     })
 }
 
-#[derive(Debug)]
 pub(super) struct LoadedNetwork {
     pub(super) options: NetworkOptions,
     pub(super) opened: OpenedBackend,
@@ -248,26 +246,12 @@ pub(super) struct LoadedNetwork {
 }
 
 impl LoadedNetwork {
-    /// Of `options`. Where they name what `old` has, only the threads are new.
-    pub(super) fn load(
-        options: &NetworkOptions,
-        threads: impl Fn(&BackendInfo) -> usize,
-        old: Option<&LoadedNetwork>,
-    ) -> Result<LoadedNetwork, EngineError> {
-        let opened = match old.filter(|old| old.options.has_backend_of(options)) {
-            Some(old) => old.opened.clone(),
-            None => open_without_wrong_parameters(options)?,
-        };
-        LoadedNetwork::of(options, threads, opened)
-    }
-
     /// Whether the same would be loaded.
-    pub(super) fn is_of(&self, options: &NetworkOptions, threads: impl Fn(&BackendInfo) -> usize) -> bool {
-        self.options == *options && self.threads == threads(self.opened.backend.facts())
+    pub(super) fn is_of(&self, options: &NetworkOptions, threads: usize) -> bool {
+        self.options == *options && self.threads == threads
     }
 
-    /// What is to evaluate in the place of a device that has failed or does not answer. Fails if there is
-    /// nothing.
+    /// In the place of a device that has failed or does not answer. Fails if there is nothing.
     pub(super) fn successor(&self) -> Result<Option<OpenedBackend>, EngineError> {
         match self.opened.backend.health() {
             Health::Replaced(backend) => Ok(Some(OpenedBackend {
@@ -285,17 +269,14 @@ impl LoadedNetwork {
 
     pub(super) fn of(
         options: &NetworkOptions,
-        threads: impl Fn(&BackendInfo) -> usize,
+        threads: usize,
         opened: OpenedBackend,
     ) -> Result<LoadedNetwork, EngineError> {
-        let backend = &*opened.backend;
-        let threads = threads(backend.facts());
-        let workers = WorkerPool::new(backend, threads)?;
         Ok(LoadedNetwork {
             options: options.clone(),
+            workers: WorkerPool::new(&*opened.backend, threads)?,
             opened,
             threads,
-            workers,
         })
     }
 }
@@ -335,7 +316,7 @@ pub struct MovePolicy {
 }
 
 impl PositionEvaluation {
-    /// The evaluation in `slot` of the last position of `game`, with `legal` in the slot's order.
+    /// The evaluation in `slot` of the last position, with `legal` in the slot's order.
     pub fn of(game: &History, legal: &[Move], slot: &EvalSlot, has_moves_left: bool) -> PositionEvaluation {
         let evaluation = slot.evaluation;
         let mut policy: Vec<MovePolicy> = legal

@@ -1,8 +1,8 @@
 //! One side of a game, searched step by step on the caller's thread beside many others.
 //!
-//! A [`Setup`] serves any number of games. An [`EnginePlayer`] plays one side of one:
-//! [`EnginePlayer::begin_move`] or [`EnginePlayer::begin_pondering`], [`EnginePlayer::advance`] and
-//! [`SharedBatch::evaluate`] in turn until the search is over, [`EnginePlayer::end_move`].
+//! A [`Setup`] serves any number of games. Each search is [`EnginePlayer::begin_move`] or
+//! [`EnginePlayer::begin_pondering`], [`EnginePlayer::advance`] and [`SharedBatch::evaluate`] in turn until
+//! it is over, [`EnginePlayer::end_move`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::time::{Limit, Millis, MoveReport};
 
 /// One side of a game, or a single search.
 pub struct EnginePlayer {
-    pub(super) own: OwnGame,
+    own: OwnGame,
     stepped: Option<SteppedSearch>,
     limit: Limit,
     expected: Option<Move>,
@@ -42,7 +42,7 @@ pub struct Played {
 }
 
 impl EnginePlayer {
-    /// A player with a cache of its own, so that the game does not depend on others. `seed` seeds its random
+    /// A player with a cache of its own, so that games do not depend on others. `seed` is that of its random
     /// draws. Fails if the options name no time manager.
     pub fn new(setup: &Setup, seed: u64) -> Result<EnginePlayer, EngineError> {
         let mut setup = setup.clone();
@@ -80,8 +80,8 @@ impl EnginePlayer {
     }
 
     /// If `Ponder` is on and a reply was expected, ponders for `time` ms, or the nodes that count for it, on
-    /// the last position of `before`, in which the opponent is to move. True if it ponders. Fails if the tree
-    /// is full.
+    /// the last position of `before`, with the opponent to move. True if it ponders. Fails if the tree is
+    /// full.
     pub fn begin_pondering(
         &mut self,
         before: &History,
@@ -148,8 +148,8 @@ impl EnginePlayer {
             .for_each(|stepped| stepped.search.state.life.recall());
     }
 
-    /// Waits until workers have finished the search. `goes_on` is asked every few milliseconds, and may end
-    /// the wait: the workers then search on. True if the search is over.
+    /// True if workers have finished the search. `goes_on` is asked every few milliseconds, and may end the
+    /// wait: the workers then search on.
     pub(crate) fn wait_for_workers(&self, goes_on: &mut dyn FnMut() -> bool) -> bool {
         let Some(search) = self.stepped.as_ref().map(|stepped| &stepped.search) else {
             return true;
@@ -212,8 +212,8 @@ pub struct SharedBatch {
 }
 
 impl SharedBatch {
-    /// Lets `evaluate` fill the positions for which `players` wait after [`NextStep::Evaluate`]. If all are
-    /// in [`NextStep::Wait`], it sleeps. After an error of `evaluate` the searches cannot go on.
+    /// Lets `evaluate` fill the positions for which `players` wait after [`NextStep::Evaluate`]. Sleeps if
+    /// all are in [`NextStep::Wait`]. After an error the searches cannot go on.
     pub fn evaluate<E>(
         &mut self,
         players: &mut [&mut EnginePlayer],
@@ -249,8 +249,7 @@ fn swap_slots(searches: &mut [&mut SteppedSearch], slots: &mut [EvalSlot]) {
 }
 
 impl Setup {
-    /// What a player tells at its first move within `limit`, and settings that are equal for setups that play
-    /// alike.
+    /// What a player tells at its first move, and settings that are equal for setups that play alike.
     pub fn as_played(&self, limit: Limit) -> Result<(Vec<Note>, Settings), EngineError> {
         let mut player = EnginePlayer::new(self, 0)?;
         player.begin_move(&History::start(), limit)?;

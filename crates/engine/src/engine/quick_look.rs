@@ -1,5 +1,4 @@
-//! Chooses a move without a search, for want of time or of a network: a mate by checks, else the cache's
-//! best, else the best capture.
+//! Chooses a move without a search: a mate by checks, else the cache's best, else the best capture.
 
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use crate::time::expected_result;
 /// In moves.
 const MATE_MOVES: u32 = 2;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct QuickLook {
     pub(super) mv: Move,
     /// For the side to move: from the cache, or from the material after the move.
@@ -23,7 +22,7 @@ pub(super) struct QuickLook {
 }
 
 impl QuickLook {
-    /// Reports the move `time` after `go`, because GUIs and match runners expect a score before each move.
+    /// GUIs and match runners expect a score before each move.
     pub(super) fn info(&self, time: Duration) -> SearchInfo {
         let value = LineValue {
             q: self.value.wl,

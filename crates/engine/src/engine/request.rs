@@ -32,8 +32,7 @@ impl GoRequest {
         }
     }
 
-    /// The request after a network was loaded, which took so long. The clock has lost that time, and the move
-    /// is planned with the rest.
+    /// After a network was loaded, which took so long. The move is planned with the rest of the clock.
     pub(super) fn after_loading(&self, took: Duration) -> GoRequest {
         if took < LEAST_LOADING || self.limit.is_ponder() {
             return self.clone();
@@ -67,11 +66,11 @@ mod tests {
         let clock = |time| Limit::clock(Millis(time), Millis::ZERO);
         let ten_s = clock(10_000.0).bounds();
         assert_eq!(
-            after(ten_s.into(), 1_900),
+            after(Limit::Until(ten_s), 1_900),
             (clock(8_100.0).bounds(), Millis(1_900.0))
         );
-        assert_eq!(after(ten_s.into(), 20_000).0, clock(0.0).bounds());
-        assert_eq!(after(ten_s.into(), 3).0, ten_s, "nothing was loaded");
+        assert_eq!(after(Limit::Until(ten_s), 20_000).0, clock(0.0).bounds());
+        assert_eq!(after(Limit::Until(ten_s), 3).0, ten_s, "nothing was loaded");
         assert_eq!(after(Limit::Ponder(Some(ten_s)), 1_900).0, ten_s);
         let fixed = |took_ms| after(Limit::movetime(Millis(1_000.0)), took_ms).0.movetime;
         assert_eq!(fixed(300), Some(Millis(700.0)));

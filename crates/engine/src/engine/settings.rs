@@ -73,7 +73,7 @@ impl Settings {
         &SPECS
     }
 
-    /// All that hosts may set: our options, their aliases, the command, and Lc0's options without effect.
+    /// All that hosts may set: our options, aliases, the command, and Lc0's options without effect.
     pub fn listed() -> Vec<OptionSpec> {
         let second = |other: &OtherName| {
             let spec = Settings::specs().iter().find(|spec| spec.name == other.option)?;
@@ -132,8 +132,7 @@ impl Settings {
             .ok_or_else(|| unknown(name))
     }
 
-    /// Whether the option concerns only the GUI's display and the timing of its messages, which games within
-    /// one process lack.
+    /// Whether the option concerns only a GUI's display and messages, which games within one process lack.
     pub fn is_for_sessions_only(spec: &OptionSpec) -> bool {
         InfoOptions::declared()
             .iter()
@@ -149,7 +148,7 @@ impl Settings {
         }
     }
 
-    /// The network to play with: under UCI_LimitStrength the built-in one, for which its levels are measured.
+    /// Under UCI_LimitStrength the built-in network, for which its levels are measured.
     pub(crate) fn network_to_play(&self) -> NetworkOptions {
         let mut network = self.network.clone();
         if self.strength.limit_strength && !self.strength.analyse_mode {
@@ -158,8 +157,7 @@ impl Settings {
         network
     }
 
-    /// Search threads for this backend: as many as the options name, else `default`, but no more than half
-    /// of a search's memory has room for.
+    /// As many as the options name, else `default`, but no more than half of a search's memory has room for.
     pub(crate) fn threads_for(&self, backend: &BackendInfo, default: usize) -> usize {
         let wanted = self.network.threads.map_or(default, NonZero::get);
         let fitting = self.memory.search_bytes() / 2 / thread_bytes(self.batch_size(backend), backend);
@@ -200,8 +198,8 @@ impl Settings {
             .collect()
     }
 
-    /// The same options for the analysis of positions: a search uses its limits in full, however clear its
-    /// move is, and no time is kept back for a GUI.
+    /// The same options for the analysis of positions: a search uses its limits in full, and no time is kept
+    /// back for a GUI.
     pub fn for_analysis(mut self) -> Settings {
         self.stoppers.smart_pruning_factor = 0.0;
         self.time.move_overhead = Duration::ZERO;
@@ -382,25 +380,19 @@ fn is_decided(game: &History) -> bool {
 impl Settings {
     pub(super) fn for_search(&self, weakening: Option<Weakening>) -> Settings {
         let mut settings = self.clone();
-        let SearchParams {
-            draw_score,
-            noise,
-            temperature,
-            leaf_mate_search,
-            ..
-        } = &mut settings.search;
+        let search = &mut settings.search;
         if self.strength.analyse_mode {
-            *draw_score = 0.0;
-            noise.epsilon = 0.0;
-            temperature.initial = 0.0;
-            temperature.endgame = 0.0;
+            search.draw_score = 0.0;
+            search.noise.epsilon = 0.0;
+            search.temperature.initial = 0.0;
+            search.temperature.endgame = 0.0;
             settings.contempt.mode = ContemptMode::Disable;
         }
         if let Some(weakening) = weakening {
-            *temperature = Default::default();
-            temperature.initial = weakening.temperature;
+            search.temperature = Default::default();
+            search.temperature.initial = weakening.temperature;
             // The scale was measured without.
-            *leaf_mate_search = 0;
+            search.leaf_mate_search = 0;
         }
         settings
     }

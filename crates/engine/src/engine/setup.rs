@@ -1,4 +1,4 @@
-//! What games are played with. It does not change: other options make another one.
+//! What games are played with. Other options make another one.
 
 use std::fmt;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::time::{NodesPerMilli, TimeManager};
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub(super) settings: Settings,
-    pub(super) opened: OpenedBackend,
+    pub(crate) opened: OpenedBackend,
     pub(super) tables: TablesInForce,
     pub(super) own_manager: Option<OwnManager>,
     pub(super) notes: Vec<Note>,
@@ -63,8 +63,7 @@ impl Setup {
         setup.with_settings(settings)
     }
 
-    /// The same network under other options, which must not change that. Instant, unless they name other
-    /// tables.
+    /// The same network under other options. Instant, unless they name other tables.
     pub fn with_settings(&self, settings: Settings) -> Result<Setup, EngineError> {
         settings.check()?;
         let mut tables = self.tables.clone();
@@ -128,16 +127,12 @@ impl Setup {
         &self.opened.backend
     }
 
-    pub(crate) fn opened(&self) -> &OpenedBackend {
-        &self.opened
-    }
-
     /// In hexadecimal, `None` without a network.
     pub fn network_sha256(&self) -> Option<&str> {
         self.opened.network_sha256.as_deref()
     }
 
-    /// Describes the setup for `threads` threads in one line, then gives news of tables and backend.
+    /// A line that describes the setup, then news of tables and backend.
     pub fn told(&self, threads: usize) -> Vec<Note> {
         let backend = &self.opened.backend;
         let first = format!("using {}", describe(backend.facts(), threads));
@@ -148,7 +143,7 @@ impl Setup {
             .collect()
     }
 
-    /// Nodes in the place of a millisecond with so many pieces. `None` without `nodestime`.
+    /// With so many pieces. `None` without `nodestime`.
     pub fn nodes_per_ms(&self, pieces: usize) -> Option<NodesPerMilli> {
         self.settings.stoppers.nodestime.rate(pieces as u32)
     }

@@ -18,12 +18,12 @@ pub struct StopHandle(Arc<Mutex<Stoppable>>);
 enum Stoppable {
     #[default]
     Nothing,
-    /// The network of a search is loaded. The search may be told to stop before it begins.
+    /// The search may be told to stop before it begins.
     Preparing {
         is_stopped: bool,
     },
     Search(Weak<Search>),
-    /// There was nothing to search. Who waits hears of that at the stop.
+    /// There was nothing to search, as who waits hears at the stop.
     Over(Over),
 }
 
@@ -84,7 +84,7 @@ impl StopHandle {
         }
     }
 
-    /// Whether the search is over before it began, and its answer waits, and whether for `ponderhit`.
+    /// Whether an answer without a search waits, and whether for `ponderhit`.
     pub(super) fn waits_without_search(&self) -> Option<bool> {
         match &*self.0.lock() {
             Stoppable::Over(over) => Some(over.is_pondering),

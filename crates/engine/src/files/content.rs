@@ -1,7 +1,6 @@
-//! Opens files that may be compressed: a file or stdin, plain or by gzip, Zstandard, bzip2 or zip.
-//! Compression is recognised by the content, not by the name.
+//! Opens files and stdin, plain or compressed by gzip, Zstandard, bzip2 or zip, which the content tells.
 //!
-//! What inflates far more than games do is refused: some kilobytes can be made to inflate without end.
+//! What inflates far more than games do is refused.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -26,8 +25,8 @@ use super::zstandard::Zstandard;
 const SIGNATURE: usize = 6;
 /// The bytes to which every file may inflate.
 const ALWAYS_ALLOWED: u64 = 64 << 20;
-/// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]. Games and rows compress to a tenth,
-/// short games that are all alike to a fiftieth.
+/// The factor by which a file may inflate beyond [`ALWAYS_ALLOWED`]. Short games that are all alike compress
+/// to a fiftieth.
 const MAX_RATIO: u64 = 200;
 
 pub struct TextFile {
@@ -39,12 +38,9 @@ pub struct TextFile {
     pub notes: Vec<String>,
 }
 
-/// Opens a file of text. `-` is stdin. Of a zip archive the first file is read whose name has one of the
-/// `endings`.
+/// Opens a file of text. `-` is stdin. Of a zip archive the first file with one of the `endings` is read.
 ///
-/// # Errors
-/// Fails if the file cannot be read, or is something else than text. The error says what it is, and what to
-/// do.
+/// # Errors Fails if the file cannot be read, or is no text. The error says what it is, and what to do.
 #[cfg_attr(not(feature = "archives"), expect(unused_variables, reason = "of archives"))]
 pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     let (kind, content) = raw(path)?;
@@ -68,7 +64,7 @@ pub fn open_text(path: &Path, endings: &[&str]) -> io::Result<TextFile> {
     })
 }
 
-/// Reads a whole file of text, whatever its encoding. The ends of its lines stay as they are.
+/// Reads a whole file of text, whatever its encoding.
 ///
 /// # Errors
 /// As [`open_text`].
@@ -141,7 +137,7 @@ fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKin
     Ok((FileKind::of(&start), Box::new(Cursor::new(start).chain(source))))
 }
 
-/// Passes on what a decoder gives, as long as that is in proportion to what it has consumed.
+/// Passes on what a decoder gives while it is in proportion to what was consumed.
 fn bounded(source: impl Read + Send + 'static, consumed: Arc<AtomicU64>) -> Content {
     let mut given = 0;
     let see = move |read: &[u8]| {

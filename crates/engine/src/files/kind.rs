@@ -1,4 +1,4 @@
-//! What a file is, where it is not plain text, by its first bytes.
+//! What a file is, by its first bytes.
 
 use std::fmt;
 use std::io::Read;
@@ -244,15 +244,14 @@ fn is_json(start: &[u8]) -> bool {
         .is_some_and(|behind| behind.trim_ascii_start().starts_with(b":"))
 }
 
-/// Letters of two bytes each. Of the plain ones, which are many even where names are Cyrillic, the same byte
-/// is empty.
+/// Of plain letters, which are many even where names are Cyrillic, the same byte is empty.
 fn is_wide(start: &[u8]) -> bool {
     let pairs = start.chunks_exact(2);
     let [first, second] = [0, 1].map(|place| pairs.clone().filter(|pair| pair[place] == 0).count());
     pairs.len() >= 4 && first.min(second) == 0 && 3 * first.max(second) >= pairs.len()
 }
 
-/// Entries in the order of their positions, of which there are several, each with a move.
+/// Sorted entries of several positions, each with a move.
 fn is_polyglot(start: &[u8]) -> bool {
     let entries = start.chunks_exact(16);
     let are_sorted = entries.clone().is_sorted_by_key(|entry| &entry[..8]);

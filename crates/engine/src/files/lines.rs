@@ -8,8 +8,8 @@ use thiserror::Error;
 
 /// The longest line that is read, bytes.
 const MAX_LINE: usize = 1 << 20;
-/// What encodings of one byte for each letter have at 0x80 to 0xff: Windows-1252, which is Latin-1 with more
-/// letters, Windows-1251, KOI8-R and DOS's code page 866 for Russian, and Mac Roman. The first is the rule.
+/// The letters 0x80 to 0xff of encodings: Windows-1252, which is Latin-1 with more letters, Windows-1251, Mac
+/// Roman, KOI8-R and DOS's code page 866. The first is the rule.
 const ENCODINGS: [&str; 5] = [
     "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ\u{a0}¡¢£¤¥¦§¨©ª«¬\u{ad}®¯°±²³´µ¶·¸¹º»¼\
      ½¾¿ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖ×ØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõö÷øùúûüýþÿ",
@@ -33,7 +33,7 @@ const CODE_PAGES: [&str; 2] = [
 ];
 
 /// The text of `bytes`: UTF-8, or the encoding of one byte a letter that makes words of them, in doubt
-/// Latin-1, which the standard of PGN prescribes.
+/// Latin-1, as PGN prescribes.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -70,8 +70,8 @@ fn whole(bytes: &[u8], letters: &str) -> String {
     bytes.iter().map(|&byte| letter(byte, letters)).collect()
 }
 
-/// How many places of a text no word has: signs and capitals within small letters, letters of two alphabets
-/// side by side, and Latin letters with marks side by side.
+/// Places that no word has: signs and capitals within small letters, letters of two alphabets or with marks
+/// side by side.
 fn oddities(text: &str) -> usize {
     let is_sign = |c: char| {
         c == 'ƒ' || !c.is_alphanumeric() && !c.is_ascii() && !c.is_whitespace() && !"’‘“”«»„–—…№½".contains(c)
@@ -93,8 +93,8 @@ fn oddities(text: &str) -> usize {
     letters.windows(2).filter(odd).count() + undefined.count()
 }
 
-/// The path that `text` names. Text that names nothing is tried as the bytes before [`decode`], on Unix as
-/// they are and elsewhere in each code page. Of a file to be made the folder counts.
+/// The path that `text` names. If there is none, it is tried as the bytes before [`decode`], elsewhere than
+/// on Unix in each code page. Of a file to be made the folder counts.
 pub fn path_of(text: &str) -> PathBuf {
     let byte = |letter: char, letters: &str| match u8::try_from(letter) {
         Ok(byte) if byte.is_ascii() => Some(byte),
@@ -144,8 +144,7 @@ pub enum LineError {
 }
 
 /// The lines of a text with their numbers, from 1. They end with LF, CRLF or CR, and come without blanks
-/// around them. No more is read than the line needs, so that whoever asks may wait for the answer before
-/// sending the next.
+/// around them. No more is read than the line needs, as who asks may wait for the answer.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: R,
@@ -170,8 +169,8 @@ impl<R: BufRead> Lines<R> {
         &self.input
     }
 
-    /// Adds the bytes up to the end of the line to `line`, to at most `most` bytes. Gives whether the line
-    /// ends there, `None` at the end of the input.
+    /// Adds the rest of the line to `line`, up to `most` bytes. Gives whether it ends there, `None` at the
+    /// end of the input.
     pub fn read(&mut self, line: &mut Vec<u8>, most: usize) -> io::Result<Option<bool>> {
         let mut is_begun = false;
         loop {
@@ -207,7 +206,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Reads a line without what is around it. Of one that is too long the rest is lost.
+    /// Of a line that is too long the rest is lost.
     fn read_trimmed(&mut self) -> Result<Option<String>, LineError> {
         let mut line = Vec::new();
         let Some(mut is_whole) = self.read(&mut line, MAX_LINE)? else {

@@ -1,8 +1,8 @@
 //! Files as people have them: what they are, their content without compression, their lines.
 //!
-//! Whatever reads games, positions, suites or configuration opens its file here, so that all know the same
-//! compressions and encodings, and call another file by its name. [`network`](crate::network) reads networks,
-//! and asks [`FileKind`] for the names of other files. This module uses nothing else of the crate.
+//! Whatever reads games, positions or configuration opens its file here, so that all know the same
+//! compressions and encodings. [`network`](crate::network) asks [`FileKind`] for the names of other files.
+//! This module uses nothing else of the crate.
 
 use std::io::{self, Read};
 

@@ -73,7 +73,7 @@ fn is_hidden(name: &str) -> bool {
         .any(|part| part.starts_with('.') || part == "__macosx")
 }
 
-/// The content of a file, and the bytes that it takes. The archive would only lend it.
+/// A file's content, and the bytes that it takes. The archive would only lend it.
 fn content(mut archive: ZipArchive<File>, index: usize) -> io::Result<(Content, u64)> {
     let member = archive.by_index(index).map_err(damaged)?;
     let (method, expected, size) = (member.compression(), member.crc32(), member.compressed_size());

@@ -1,5 +1,4 @@
-//! Groups of options, such as the engine's options, or the parameters of a time manager, an estimator or a
-//! backend.
+//! Groups of options, such as the engine's, or the parameters of a time manager.
 
 use super::value::{OptionError, OptionSpec};
 use crate::params::{ParamEntry, ParamError, Params};
@@ -30,8 +29,7 @@ pub trait OptionGroup: Default {
         Ok(rest)
     }
 
-    /// Reads the group from `list`, the parameters of `owner`, which may hold nested `lists` too, and nothing
-    /// else.
+    /// Reads the group from the parameters of `owner`, which may hold nested `lists` too, and nothing else.
     fn read(mut self, owner: &str, list: &Params, lists: &[&str]) -> Result<Self, ParamError> {
         let rest = self.take(list)?;
         let names: Vec<_> = Self::declared().iter().map(|spec| spec.name).collect();
@@ -68,8 +66,8 @@ pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Opt
 
 /// Declares a group of options.
 ///
-/// `common` or `hidden` at the end of an option's line is its [`Visibility`](crate::options::Visibility). An
-/// option of a parameter list has one name only. A field without a default is another group.
+/// `common` or `hidden` at the end of a line is its [`Visibility`](crate::options::Visibility). An option of
+/// a parameter list has one name. A field without a default is another group.
 ///
 /// ```text
 /// option_group! {

@@ -1,10 +1,9 @@
 //! Declares options: each one once, with its type, default, range, name, flag and help.
 //!
-//! `option_group!` declares a group of options as a struct, at the place where they are used. `engine`
-//! composes the groups into its [`Settings`](crate::engine::Settings). From the declarations come the UCI
-//! `option` lines, the command-line flags, the range checks and the reference that `zeitnot options` prints.
-//! Time managers, estimators of moves left and backends declare the parameters of their lists in the same
-//! way. Uses [`crate::params`] only.
+//! `option_group!` declares a group of options as a struct, where they are used. `engine` composes the groups
+//! into its [`Settings`](crate::engine::Settings). From the declarations come UCI's `option` lines, the
+//! flags, the range checks and what `zeitnot options` prints. Time managers, estimators and backends declare
+//! their parameters likewise. Uses [`crate::params`] only.
 
 mod group;
 mod names;

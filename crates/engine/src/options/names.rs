@@ -1,8 +1,8 @@
 //! Names that are not those of an option of ours, and are taken all the same.
 //!
-//! Some are second names of our options, which UCI and other engines have made common. Others are options of
-//! Lc0 that have no use here: they are accepted, so that saved settings carry over, and the user is told what
-//! is done instead. `uci` lists them, as some GUIs send only what an engine lists.
+//! Some are common second names of our options. Others are options of Lc0 without use here, so that saved
+//! settings carry over: the user is told what is done instead. `uci` lists them, as some GUIs send only what
+//! an engine lists.
 
 use std::sync::LazyLock;
 
@@ -61,7 +61,7 @@ pub struct OtherName {
 }
 
 impl OtherName {
-    pub(crate) fn is_named(&self, name: &str) -> bool {
+    fn is_named(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name) || self.flag == name
     }
 }
@@ -82,8 +82,7 @@ pub const OTHER_NAMES: [OtherName; 2] = [
     },
 ];
 
-/// The name of an option that has two, as it is listed, and its other one, or `None` if `name` is no
-/// such name.
+/// The name of an option that has two, and its other one. `None` if `name` is no such name.
 pub fn both_names(name: &str) -> Option<[&'static str; 2]> {
     let own = own_name(name);
     let other = OTHER_NAMES

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// A value as a shell would hand it over: without quotation marks around it, and with the user's folder for
-/// `~` and `$HOME` at its start.
+/// A value as a shell would hand it over: without quotation marks, and with the user's folder for `~` and
+/// `$HOME`.
 pub fn unquoted(value: &str) -> String {
     let within = |mark: char| value.trim().strip_prefix(mark)?.strip_suffix(mark);
     let plain = ['"', '\''].into_iter().find_map(within).unwrap_or(value);
@@ -68,8 +68,7 @@ impl OptionKind {
     }
 }
 
-/// Where an option is shown. All can be set, shown or not. The three are the modes of Lc0's lists: simple,
-/// normal and pro.
+/// Where an option is shown. All can be set. The three are the modes of Lc0's lists: simple, normal and pro.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Visibility {
     /// In `--help` too.
@@ -209,7 +208,7 @@ impl OptionValue for String {
         OptionKind::Text
     }
 
-    /// Takes any text. GUIs send UCI's word `<empty>` for an empty string.
+    /// GUIs send `<empty>` for an empty string.
     fn parse(text: &str, (): &()) -> Option<String> {
         Some(if text == "<empty>" {
             String::new()

@@ -1,14 +1,12 @@
 //! The search: PUCT tree search with batches of leaves, on any number of threads.
 //!
-//! Five rooms, each of which uses those above it in this list only:
-//! - `tree`: nodes with their values and proofs, and the memory that they lie in.
+//! Five rooms, each of which uses those above it only:
+//! - `tree`: nodes with their values and proofs, and their memory.
 //! - `state`: what a search is given, and what its threads count. It decides nothing.
 //! - `leaf`: the way of a leaf. A batch is *gathered* by the PUCT formula, and *backed up* once it is
 //!   evaluated.
-//! - `report`: the root at one moment, and what is read from it: the move to play, information, figures for
-//!   stoppers.
-//! - `drive`: the threads that gather and evaluate, and the one that watches the clock and says when the
-//!   search is over.
+//! - `report`: what is read from the root at one moment: the move to play, information, figures for stoppers.
+//! - `drive`: the threads that gather and evaluate, and the one that watches the clock and ends the search.
 //!
 //! Called by `engine`. Uses `chess`, `network` through its traits, and `time` for when to stop.
 

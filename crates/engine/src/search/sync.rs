@@ -2,7 +2,7 @@
 //! parking_lot.
 //!
 //! `tests/models` compiles these files with another module of this name, which takes atomics and locks from
-//! loom and makes the blocks small. So the models run the engine's own code.
+//! loom and makes the blocks small.
 
 pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 pub(crate) use std::sync::{OnceLock, atomic};

@@ -1,6 +1,5 @@
 //! Many positions searched at once, which share the batches of one device. `pool` has the search threads and
-//! the queue of [`Order`]s, each with a [`Listener`](crate::engine::Listener). `searcher` adds backend,
-//! options and cache.
+//! the queue of [`Order`]s, `searcher` adds backend, options and cache.
 
 mod pool;
 mod searcher;

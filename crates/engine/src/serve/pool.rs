@@ -1,14 +1,13 @@
 //! The search threads and their queue.
 //!
-//! A thread lets its open searches gather leaves, evaluates all leaves together, and takes further searches
-//! between rounds. Each search finds what it would find alone, except for shared cache entries.
+//! A thread lets its open searches gather leaves, evaluates these together, and takes further searches
+//! between rounds. Each finds what it would find alone, except for shared cache entries.
 //!
-//! If more searches are wanted than may be open, a search gives its place after its turn to one of another
-//! owner or of a higher priority. One without an end gives it at once to one that ends. Lower priorities
-//! wait.
+//! If more searches are wanted than may be open, one gives its place after its turn to one of another owner
+//! or of a higher priority. One without an end gives it at once to one that ends.
 //!
-//! A lone search cannot fill a device this way. The pool then lends its workers, who search it as under UCI,
-//! with several batches in flight. On a CPU only a pool for one search at a time does so.
+//! A lone search cannot fill a device this way. The pool lends it workers, who search it as under UCI, with
+//! several batches in flight. On a CPU only a pool for one search does so.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -42,7 +41,7 @@ pub struct Order {
     pub game: Arc<History>,
     /// Each is a number of moves played.
     pub plies: VecDeque<usize>,
-    /// Limits and root moves of each search, whose time counts from its beginning.
+    /// Of each search, whose time counts from its beginning.
     pub request: GoRequest,
     pub setup: Arc<Setup>,
     pub cache: Arc<EvalCache>,
@@ -66,7 +65,7 @@ impl Order {
         }
     }
 
-    pub(super) fn position(&self) -> History {
+    fn position(&self) -> History {
         let mut position = (*self.game).clone();
         position.truncate(self.plies.front().copied().unwrap_or_default() + 1);
         position
@@ -108,14 +107,14 @@ pub struct PoolStatus {
     pub searching: usize,
     #[serde(skip)]
     paused: usize,
-    pub(super) searched: u64,
-    pub(super) nodes: u64,
+    searched: u64,
+    nodes: u64,
 }
 
 pub(super) struct Shared {
     backend: Arc<dyn Backend>,
     size: PoolSize,
-    /// They search a lone search. The thread to which they are lent takes them out.
+    /// The thread to which they are lent takes them out.
     workers: Mutex<Option<WorkerPool>>,
     state: Mutex<PoolState>,
     /// Signals new orders, or that no more will come.
@@ -134,7 +133,7 @@ impl PoolState {
         size.searches == 1 || size.threads > 1 && self.status.searching == 1 && self.queue.len == 0
     }
 
-    /// The searches that each thread should have, so that none is idle, and whether others wait for a place.
+    /// The searches that each thread should have, and whether others wait for a place.
     fn share(&self, size: &PoolSize) -> (usize, bool) {
         let all = self.queue.len + self.status.searching + self.status.paused;
         let share = all.min(size.searches).div_ceil(size.threads).max(1);
@@ -182,7 +181,7 @@ pub struct Searcher {
 
 impl Searcher {
     pub(super) fn start_threads(&mut self) -> Result<(), WorkerPoolError> {
-        for index in 0..self.size.threads.max(1) {
+        for index in 0..self.size.threads {
             let evaluator = self.shared.backend.evaluator()?;
             let (shared, batch) = (self.shared.clone(), SharedBatch::default());
             let thread = SearchThread {
@@ -237,14 +236,13 @@ impl Searcher {
 }
 
 impl Drop for Searcher {
-    /// Ends all searches without a flag of their own, and waits for the threads: callers wait for answers
-    /// before.
+    /// Callers wait for answers before.
     fn drop(&mut self) {
         self.stop.store(true, Relaxed);
         self.remove_stopped();
         self.shared.state.lock().is_closed = true;
         self.shared.changed.notify_all();
-        // A thread that panicked outside its searches needs no handling.
+        // A panic needs no handling.
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 }
@@ -332,7 +330,7 @@ struct OpenSearch {
     since: Instant,
 }
 
-/// What an order has to say for itself where others want the same place.
+/// Of an order, where others want the same place.
 #[derive(Clone, Copy)]
 struct Claim {
     priority: i32,
@@ -340,7 +338,7 @@ struct Claim {
     ends: bool,
 }
 
-/// The place of the search of a thread that gives way first.
+/// Of the search of a thread that gives way first.
 struct Place {
     index: usize,
     claim: Claim,
@@ -390,7 +388,7 @@ impl SearchThread {
         }
     }
 
-    /// Opens this thread's share of searches, and waits if it has none. False when no more will come.
+    /// Waits if it has none. False when no more will come.
     fn take_orders(&mut self) -> bool {
         let shared = self.shared.clone();
         let mut state = shared.state.lock();
@@ -500,8 +498,7 @@ impl SearchThread {
         order.give_up(reason);
     }
 
-    /// Lends the workers to the thread's only search, if no other thread has one, until it is over or others
-    /// are wanted.
+    /// Lends the workers to a lone search, until it is over or others are wanted.
     fn search_lone_one(&mut self) {
         let shared = self.shared.clone();
         let Some(place) = self.place().filter(|place| place.owners.len() == 1) else {
@@ -583,7 +580,7 @@ impl SearchThread {
         let is_last = order.plies.len() == 1;
         let played = player.end_move();
         let mut state = self.shared.state.lock();
-        // Before the answer: a client may query again at once, and must then count as the only search.
+        // A client may query again at once, and must then count as the only search.
         state.status.searching -= usize::from(is_last);
         state.status.searched += 1;
         state.status.nodes += played
@@ -633,8 +630,7 @@ impl OpenSearch {
         }
     }
 
-    /// Whether the order comes before this paused search: one of a higher priority, one that ends where this
-    /// one does not, or one of others in their turn.
+    /// Whether the order comes before this paused search: by its priority, its end, or the turn of others.
     fn lets_in(&self, order: &Order) -> bool {
         let (own, other) = (self.order.claim(), order.claim());
         let is_turn_of_others = other.owner != own.owner && self.since.elapsed() < TURN;

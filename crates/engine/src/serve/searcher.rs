@@ -16,7 +16,7 @@ const SEARCHES_PER_THREAD: usize = 32;
 /// More per core would only begin earlier and end later.
 const SEARCHES_PER_CORE: usize = 2;
 
-/// Concurrent searches on `threads` threads if more come later: enough to fill each thread's preferred batch.
+/// Concurrent searches on `threads` threads if more come later: enough for each thread's preferred batch.
 pub fn searches_at_once(backend: &BackendInfo, threads: usize) -> usize {
     let per_thread = match backend.queues {
         0 => SEARCHES_PER_CORE,
@@ -25,8 +25,8 @@ pub fn searches_at_once(backend: &BackendInfo, threads: usize) -> usize {
     threads * per_thread
 }
 
-/// Concurrent searches on `threads` threads if all positions are known: enough to fill a device's batches,
-/// and one per core. A time limit needs the machine for one search.
+/// Concurrent searches on `threads` threads if all positions are known: enough for a device's batches, or one
+/// per core. A time limit needs the machine for one search.
 pub fn positions_at_once(limit: Limit, backend: &BackendInfo, threads: usize) -> usize {
     match backend.queues {
         _ if limit.bounds().movetime.is_some() => 1,
@@ -52,7 +52,7 @@ impl Searcher {
         settings: Settings,
         searches: impl FnOnce(&BackendInfo, usize) -> usize,
     ) -> Result<Searcher, EngineError> {
-        Searcher::with_opened(settings, setup.opened().clone(), searches)
+        Searcher::with_opened(settings, setup.opened.clone(), searches)
     }
 
     fn with_opened(
@@ -93,8 +93,7 @@ impl Searcher {
         Ok(searcher)
     }
 
-    /// An order for the positions of `game` after the given numbers of moves. Without a flag of its own it
-    /// ends with this searcher.
+    /// An order for the positions of `game` after the given numbers of moves. It ends with this searcher.
     pub fn order(
         &self,
         game: Arc<History>,

@@ -1,12 +1,12 @@
 //! How the system's allocator treats this process.
 
-/// Has memory that is freed go back to the system. glibc would keep much of what threads had that have ended.
+/// Has freed memory go back to the system. glibc would keep much of what ended threads had.
 pub fn set_up() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use super::address_space_left;
         use std::ffi::c_int;
-        // SAFETY: glibc's function of that name and type, which takes any parameter and value.
+        // SAFETY: glibc's function, which takes any parameter and value.
         unsafe extern "C" {
             safe fn mallopt(parameter: c_int, value: c_int) -> c_int;
         }

@@ -33,8 +33,7 @@ pub struct Gpu {
     pub name: Option<String>,
     /// The driver in use: `nvidia`, `amdgpu`, `nouveau`.
     pub driver: Option<String>,
-    /// The driver's version, where it has one of its own: `580.82.07`. Linux brings the others with its
-    /// kernel.
+    /// The driver's version, where it is not the kernel's: `580.82.07`.
     pub version: Option<String>,
     /// MiB.
     pub memory_mb: Option<u64>,
@@ -55,8 +54,7 @@ impl Gpu {
         Some((major.parse().ok()?, minor.parse().ok()?))
     }
 
-    /// MiB, or what the least of such GPUs has, where the system does not tell: what is unknown is not
-    /// nothing.
+    /// MiB, or what the least of such GPUs has, where the system does not tell.
     pub fn least_memory_mb(&self) -> u64 {
         let name = self.name.as_deref().unwrap_or_default();
         let has_number = |word: &str| word.chars().any(|letter| letter.is_ascii_digit());
@@ -141,7 +139,7 @@ pub fn nvidia_gpus() -> &'static [Gpu] {
     &TOLD
 }
 
-/// The place among [`nvidia_gpus`] of the GPU to which CUDA gives this `number`. `None` if that is not known.
+/// The place among [`nvidia_gpus`] of CUDA's GPU of this `number`. `None` if that is not known.
 pub fn nvidia_gpu_of_cuda(number: usize) -> Option<usize> {
     let is_in_order = env::var(CUDA_ORDER).is_ok_and(|order| order == BY_BUS);
     let count = nvidia_gpus().len();
@@ -159,7 +157,7 @@ pub const CUDA_ORDER: &str = "CUDA_DEVICE_ORDER";
 /// … and that of NVIDIA's tools. By default CUDA begins with the fastest GPU.
 pub const BY_BUS: &str = "PCI_BUS_ID";
 
-/// The GPUs that `list` shows to CUDA, by number or the beginning of a UUID, up to the first that is unknown.
+/// `list` has numbers or beginnings of UUIDs. It ends at the first that is unknown.
 fn visible(list: &str, count: usize, uuids: impl Fn() -> Vec<String>) -> Vec<usize> {
     let place = |name: &str| match name.parse() {
         Ok(number) => Some(number).filter(|number| *number < count),
@@ -272,7 +270,7 @@ fn linux_gpus(root: &Path) -> Vec<Gpu> {
         .collect()
 }
 
-/// Looks a device up in the list of PCI devices that most distributions install.
+/// From the list of PCI devices that most distributions install.
 fn pci_name(root: &Path, vendor: u32, device: u32) -> Option<String> {
     let lists = ["usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids"];
     let list = lists.iter().find_map(|list| fs::read(root.join(list)).ok())?;
@@ -289,7 +287,7 @@ fn pci_name(root: &Path, vendor: u32, device: u32) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Every Mac for which there are libraries has Apple's own chip, and so its GPU.
+/// Every Mac for which there are libraries has Apple's own chip.
 fn apple_gpus() -> Vec<Gpu> {
     if std::env::consts::ARCH != "aarch64" {
         return Vec::new();
@@ -306,8 +304,7 @@ fn apple_gpus() -> Vec<Gpu> {
     }]
 }
 
-/// Asks Windows for its display adapters: a line for each with its device, its driver's version, its name and
-/// the bytes of its own memory.
+/// A line for each display adapter: device, driver's version, name and bytes of its own memory.
 const WINDOWS_QUERY: [&str; 4] = [
     "-NoProfile",
     "-NonInteractive",
@@ -325,7 +322,7 @@ fn windows_gpus(lines: &str) -> Vec<Gpu> {
         let (device, version, name) = (cells.next()?, cells.next()?, cells.next()?);
         let vendor = device.split_once("VEN_")?.1.get(..4)?;
         let maker = Maker::of_vendor(u32::from_str_radix(vendor, 16).ok()?)?;
-        // Windows numbers NVIDIA's drivers otherwise than NVIDIA does, whose tool comes with each of them.
+        // Windows numbers NVIDIA's drivers otherwise, whose tool comes with each of them.
         let version =
             Some(version.to_owned()).filter(|version| maker != Maker::Nvidia && !version.is_empty());
         let name = Some(name.to_owned()).filter(|name| !name.is_empty());

@@ -1,13 +1,12 @@
-//! Huge pages of memory: with small ones, a CPU that walks through much memory often waits for addresses to
-//! be translated.
+//! Huge pages of memory: with small ones, a CPU often waits for addresses to be translated.
 //!
-//! They serve for the weights of networks (6 to 22 % faster, one position at a time) and for the search tree.
+//! They serve for weights (6 to 22 % faster, one position at a time) and for the search tree.
 
 /// The size of a huge page, bytes.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-/// Asks the system to back `memory` by huge pages, as far as it holds whole ones. It works best before the
-/// memory is first written. If the system refuses, only speed is lost.
+/// Asks the system to back `memory` by huge pages, best before it is first written. If the system refuses,
+/// only speed is lost.
 #[cfg(target_os = "linux")]
 pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
     use rustix::mm::{Advice, madvise};
@@ -15,7 +14,7 @@ pub(crate) fn prefer_huge_pages<T>(memory: &[T]) {
     let begin = memory.as_ptr().addr().next_multiple_of(page);
     let end = (memory.as_ptr().addr() + size_of_val(memory)) / page * page;
     if begin < end {
-        // SAFETY: the range lies within `memory`, and this advice changes no contents.
+        // SAFETY: the range lies within `memory`, whose contents do not change.
         let _refused = unsafe {
             madvise(
                 memory.as_ptr().with_addr(begin) as *mut _,

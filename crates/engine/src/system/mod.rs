@@ -19,7 +19,7 @@ use sysinfo::{
     get_current_pid,
 };
 
-/// Of all threads of this process so far, so that other work on the machine does not count.
+/// Of all threads of this process so far.
 pub fn cpu_time() -> Option<Duration> {
     #[cfg(unix)]
     {
@@ -76,9 +76,8 @@ pub fn memory() -> Option<u64> {
     Some(system.total_memory()).filter(|&bytes| bytes > 0)
 }
 
-/// The bytes after which the system would end this process or refuse memory to it: the least limit of its
-/// control groups, the machine's memory, or half of what is left of its address space. Threads have the
-/// other.
+/// The bytes that the system grants this process: the limit of its control groups, the machine's memory, or
+/// half of what is left of its address space. Threads have the other half.
 pub(crate) fn memory_limit() -> Option<u64> {
     let group = of_this_process(|process| Some(process.cgroup_limits()?.total_memory)).flatten();
     group
@@ -88,8 +87,7 @@ pub(crate) fn memory_limit() -> Option<u64> {
         .min()
 }
 
-/// Threads with such stacks that fit into the half of the address space that is left beside
-/// [`memory_limit`]: at least one.
+/// Threads with such stacks that fit beside [`memory_limit`], at least one.
 pub(crate) fn most_threads(stack: usize) -> usize {
     let fitting = |left: u64| (left / 2 / stack as u64).max(1);
     address_space_left().map_or(usize::MAX, |left| fitting(left) as usize)
@@ -124,7 +122,7 @@ pub fn raise_file_limit() {
     }
 }
 
-/// What a tool of the system writes, if it is there, succeeds and writes anything.
+/// What a tool writes, if it is there, succeeds and writes anything.
 pub(crate) fn told(program: &str, arguments: &[&str]) -> Option<String> {
     let output = tool::output_within(Command::new(program).args(arguments), tool::TOOL_PATIENCE).ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -155,7 +153,7 @@ pub(crate) fn entries_named(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> 
     paths
 }
 
-/// What lies in a folder, in order. Nothing lies in one that is not there.
+/// What lies in a folder, in order.
 pub fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();

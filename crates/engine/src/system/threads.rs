@@ -1,4 +1,4 @@
-//! Threads for which whoever gives them up waits.
+//! Threads that are waited for.
 
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(1);
 
 /// Threads that have been told to end. The drop waits for them up to two seconds: one that still gives up a
-/// library's sessions while the process ends would crash it.
+/// library's sessions as the process ends would crash it.
 #[derive(Debug, Default)]
 pub(crate) struct EndingThreads(pub(crate) Vec<JoinHandle<()>>);
 

@@ -8,7 +8,7 @@ use super::entries;
 
 #[derive(Debug)]
 pub struct Driver {
-    pub(crate) file: PathBuf,
+    file: PathBuf,
     /// The Vulkan that it offers: `1.3.230`.
     pub api: Option<String>,
 }

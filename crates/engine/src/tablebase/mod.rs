@@ -1,8 +1,8 @@
 //! Syzygy endgame tables: exact results of positions with few pieces, and the root moves that keep them.
 //!
-//! The search probes leaves ([`Tablebase::probe`]), the engine asks for the root moves that keep the best
-//! result ([`Tablebase::root_moves`]): by distances to the next capture or pawn move (DTZ) exactly under the
-//! fifty-move rule, or else by results alone.
+//! The search probes leaves ([`Tablebase::probe`]), the engine asks for root moves
+//! ([`Tablebase::root_moves`]): by distances to the next capture or pawn move (DTZ) exactly under the
+//! fifty-move rule, else by results alone.
 //!
 //! The crate `shakmaty-syzygy` reads the files.
 
@@ -94,7 +94,6 @@ pub(crate) struct TablesInForce {
     read_error_reported: bool,
 }
 
-#[derive(Debug)]
 pub(crate) struct FilteredRootMoves {
     pub(crate) root_moves: Vec<Move>,
     /// `None` if the tables don't know, or only some moves were wanted.

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
-use shakmaty::Chess;
+use parking_lot::Mutex;
+use shakmaty::{CastlingMode, Chess, Color, FromSetup, Role, Setup, Square};
+use shakmaty_syzygy::filesystem::{Filesystem, OsFilesystem, RandomAccessFile, ReadHint};
 use shakmaty_syzygy::{Dtz, Material, MaybeRounded, Metric, ProbeError, Syzygy, SyzygyError, Wdl};
 
 use super::{ProbeResult, RootMoves, RootPace, RootTables, TablebaseError, WDL_EXTENSION};
 use crate::chess::{History, Move, Position, Terminal};
 use crate::files::path_of;
 use crate::foreign::{in_our_words, our_words, record};
-use open_files::TableFiles;
 
 const DTZ_EXTENSION: &str = "rtbz";
 
@@ -31,7 +32,7 @@ pub struct Tablebase {
 }
 
 impl Tablebase {
-    /// Opens all tables of `folders`, separated by `:`, on Windows by `;`. Fails if none holds a table.
+    /// Opens all tables of `folders`, separated by `:`, on Windows by `;`. Fails if there is none.
     /// [`Tablebase::description`] names unreadable ones.
     pub fn open(folders: &str) -> Result<Tablebase, TablebaseError> {
         let mut tablebase = Tablebase {
@@ -215,141 +216,123 @@ fn fault_of(metric: Metric, material: &Material, error: &ProbeError) -> String {
     format!("the table {material}.{extension} cannot be read: {reason}")
 }
 
-/// A bounded number of tables is open at once: six men have 1,020 files, and a process may often open 1,024.
-mod open_files {
-    use std::fs::File;
-    use std::io;
-    use std::path::{Path, PathBuf};
-    use std::sync::Arc;
+/// Tables open at once: six men have 1,020 files, and a process may often open 1,024.
+const MOST_OPEN: usize = 256;
 
-    use parking_lot::Mutex;
-    use shakmaty_syzygy::filesystem::{Filesystem, OsFilesystem, RandomAccessFile, ReadHint};
+/// Open files with their paths, the one used last at the end.
+type Recent = Arc<Mutex<Vec<(Arc<Path>, Arc<File>)>>>;
 
-    pub(super) const MOST_OPEN: usize = 256;
+#[derive(Default)]
+struct TableFiles {
+    os: OsFilesystem,
+    recent: Recent,
+}
 
-    /// Open files with their paths, the one used last at the end.
-    type Recent = Arc<Mutex<Vec<(Arc<Path>, Arc<File>)>>>;
-
-    #[derive(Debug, Default)]
-    pub(super) struct TableFiles {
-        os: OsFilesystem,
-        pub(super) recent: Recent,
+impl Filesystem for TableFiles {
+    fn regular_file_size(&self, path: &Path) -> io::Result<u64> {
+        self.os.regular_file_size(path)
     }
 
-    impl Filesystem for TableFiles {
-        fn regular_file_size(&self, path: &Path) -> io::Result<u64> {
-            self.os.regular_file_size(path)
-        }
-
-        fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
-            self.os.read_dir(path)
-        }
-
-        fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
-            let table = TableFile {
-                path: path.into(),
-                recent: self.recent.clone(),
-            };
-            table.file()?;
-            Ok(Box::new(table))
-        }
+    fn read_dir(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        self.os.read_dir(path)
     }
 
-    /// Opened anew when it is read after others have taken its place.
-    struct TableFile {
-        path: Arc<Path>,
-        recent: Recent,
-    }
-
-    impl TableFile {
-        fn file(&self) -> io::Result<Arc<File>> {
-            let mut recent = self.recent.lock();
-            let place = recent.iter().rposition(|(path, _)| Arc::ptr_eq(path, &self.path));
-            let file = if let Some(place) = place {
-                recent.remove(place).1
-            } else {
-                if recent.len() >= MOST_OPEN {
-                    recent.remove(0);
-                }
-                // The process may have no other file to spare than the tables' own.
-                let retried = |_| {
-                    recent.clear();
-                    File::open(&self.path)
-                };
-                Arc::new(File::open(&self.path).or_else(retried)?)
-            };
-            recent.push((self.path.clone(), file.clone()));
-            Ok(file)
-        }
-    }
-
-    impl RandomAccessFile for TableFile {
-        fn read_at(&self, buffer: &mut [u8], offset: u64, _: ReadHint) -> io::Result<usize> {
-            let file = self.file()?;
-            #[cfg(unix)]
-            {
-                std::os::unix::fs::FileExt::read_at(&*file, buffer, offset)
-            }
-            #[cfg(windows)]
-            std::os::windows::fs::FileExt::seek_read(&*file, buffer, offset)
-        }
+    fn open(&self, path: &Path) -> io::Result<Box<dyn RandomAccessFile>> {
+        let table = TableFile {
+            path: path.into(),
+            recent: self.recent.clone(),
+        };
+        table.file()?;
+        Ok(Box::new(table))
     }
 }
 
-/// Checks all tables before games that need them.
-mod damage {
-    use shakmaty::{CastlingMode, Chess, Color, FromSetup, Role, Setup, Square};
-    use shakmaty_syzygy::SyzygyError;
+/// Opened anew when it is read after others have taken its place.
+struct TableFile {
+    path: Arc<Path>,
+    recent: Recent,
+}
 
-    use super::{Tablebase, fault_of};
-
-    /// Random positions probed per table …
-    const SAMPLES: usize = 8;
-    /// … and placements tried for them, since many are impossible.
-    const PLACEMENTS: usize = 400;
-
-    impl Tablebase {
-        /// Probes random positions of every table. Damage deep within a table may be missed.
-        pub fn damage(&self) -> Vec<String> {
-            let mut random = fastrand::Rng::with_seed(0);
-            let mut damaged = Vec::new();
-            for name in &self.names {
-                let positions = std::iter::repeat_with(|| random_position(name, &mut random));
-                let fault = positions
-                    .take(PLACEMENTS)
-                    .flatten()
-                    .take(SAMPLES)
-                    .find_map(|position| {
-                        match self.tables.probe_wdl_after_zeroing(&position) {
-                            // The fault may be in a table that a capture leads to.
-                            Err(SyzygyError::ProbeFailed {
-                                metric,
-                                material,
-                                error,
-                            }) => Some(fault_of(metric, &material, &error)),
-                            _ => None,
-                        }
-                    });
-                damaged.extend(fault.filter(|fault| !damaged.contains(fault)));
+impl TableFile {
+    fn file(&self) -> io::Result<Arc<File>> {
+        let mut recent = self.recent.lock();
+        let place = recent.iter().rposition(|(path, _)| Arc::ptr_eq(path, &self.path));
+        let file = if let Some(place) = place {
+            recent.remove(place).1
+        } else {
+            if recent.len() >= MOST_OPEN {
+                recent.remove(0);
             }
-            damaged
+            // The process may have no other file to spare than the tables' own.
+            let retried = |_| {
+                recent.clear();
+                File::open(&self.path)
+            };
+            Arc::new(File::open(&self.path).or_else(retried)?)
+        };
+        recent.push((self.path.clone(), file.clone()));
+        Ok(file)
+    }
+}
+
+impl RandomAccessFile for TableFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64, _: ReadHint) -> io::Result<usize> {
+        let file = self.file()?;
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::FileExt::read_at(&*file, buffer, offset)
+        }
+        #[cfg(windows)]
+        std::os::windows::fs::FileExt::seek_read(&*file, buffer, offset)
+    }
+}
+
+/// Random positions probed per table in search of damage …
+const SAMPLES: usize = 8;
+/// … and placements tried for them, since many are impossible.
+const PLACEMENTS: usize = 400;
+
+impl Tablebase {
+    /// Probes random positions of every table. Damage deep within a table may be missed.
+    pub fn damage(&self) -> Vec<String> {
+        let mut random = fastrand::Rng::with_seed(0);
+        let mut damaged = Vec::new();
+        for name in &self.names {
+            let positions = std::iter::repeat_with(|| random_position(name, &mut random));
+            let fault = positions
+                .take(PLACEMENTS)
+                .flatten()
+                .take(SAMPLES)
+                .find_map(|position| {
+                    match self.tables.probe_wdl_after_zeroing(&position) {
+                        // The fault may be in a table that a capture leads to.
+                        Err(SyzygyError::ProbeFailed {
+                            metric,
+                            material,
+                            error,
+                        }) => Some(fault_of(metric, &material, &error)),
+                        _ => None,
+                    }
+                });
+            damaged.extend(fault.filter(|fault| !damaged.contains(fault)));
+        }
+        damaged
+    }
+}
+
+fn random_position(name: &str, random: &mut fastrand::Rng) -> Option<Chess> {
+    let mut setup = Setup::empty();
+    setup.turn = Color::from_white(random.bool());
+    for (side, color) in name.split('v').zip([Color::White, Color::Black]) {
+        for role in side.chars().filter_map(Role::from_char) {
+            let square = Square::new(random.u32(..64));
+            if setup.board.occupied().contains(square) {
+                return None;
+            }
+            setup.board.set_piece_at(square, role.of(color));
         }
     }
-
-    fn random_position(name: &str, random: &mut fastrand::Rng) -> Option<Chess> {
-        let mut setup = Setup::empty();
-        setup.turn = Color::from_white(random.bool());
-        for (side, color) in name.split('v').zip([Color::White, Color::Black]) {
-            for role in side.chars().filter_map(Role::from_char) {
-                let square = Square::new(random.u32(..64));
-                if setup.board.occupied().contains(square) {
-                    return None;
-                }
-                setup.board.set_piece_at(square, role.of(color));
-            }
-        }
-        Chess::from_setup(setup, CastlingMode::Standard).ok()
-    }
+    Chess::from_setup(setup, CastlingMode::Standard).ok()
 }
 
 /// The first ply at which a draw by the fifty-move rule can be claimed.
@@ -376,7 +359,7 @@ impl Prospect {
             0 => Prospect::Draw,
             1.. if in_time && pace == RootPace::Free => Prospect::Win,
             1.. => Prospect::LateWin(Reverse(plies + rule50)),
-            // With half of the time to spare the defender need not count plies.
+            // With half of the time to spare.
             _ if rule50 - 2 * plies < FIFTY_MOVES => Prospect::Loss,
             _ => Prospect::LateLoss(rule50 - plies),
         }
@@ -384,11 +367,10 @@ impl Prospect {
 }
 
 impl Tablebase {
-    /// Those of `candidates`, legal moves of the last position of `game`, that keep the best reachable
-    /// result. `None` unless the tables know all of them.
+    /// Those of `candidates`, legal moves of the last position, that keep the best result. `None` unless the
+    /// tables know all of them.
     ///
-    /// After a repetition since the last capture or pawn move the pace is [`RootPace::Fastest`], since
-    /// aimless moves would draw.
+    /// After a repetition the pace is [`RootPace::Fastest`], since aimless moves would draw.
     pub fn root_moves(&self, game: &History, candidates: &[Move], pace: RootPace) -> Option<RootMoves> {
         let root = game.current();
         if candidates.is_empty() || !self.covers(root) {
@@ -490,11 +472,9 @@ mod tests {
     /// A regression: each table that was read kept a descriptor, and beyond their limit no table was found.
     #[test]
     fn more_tables_are_read_than_may_be_open() {
-        use shakmaty_syzygy::filesystem::{Filesystem, ReadHint};
-
         let folder = tempfile::tempdir().unwrap();
         let files = TableFiles::default();
-        let tables: Vec<_> = (0..=open_files::MOST_OPEN as u16 + 20)
+        let tables: Vec<_> = (0..=MOST_OPEN as u16 + 20)
             .map(|number| {
                 let path = folder.path().join(number.to_string());
                 fs::write(&path, number.to_le_bytes()).unwrap();
@@ -508,7 +488,7 @@ mod tests {
                     number as u16,
                     "round {round}"
                 );
-                assert!(files.recent.lock().len() <= open_files::MOST_OPEN);
+                assert!(files.recent.lock().len() <= MOST_OPEN);
             }
         }
         assert!(files.open(&folder.path().join("none")).is_err());

@@ -1,4 +1,4 @@
-//! All rules that may end a search, in their order. Each sees the hints of those before it.
+//! The rules that may end a search. Each sees the hints of those before it.
 
 use std::borrow::Cow;
 
@@ -68,15 +68,15 @@ impl Chain {
             .iter_mut()
             .find_map(|stopper| stopper.should_stop(&stats, hints));
         if let Some(NodesPerMilli(rate)) = self.node_rate {
-            // Nodes remain, not time: batches must not depend on the machine's speed.
+            // Batches must not depend on the machine's speed.
             hints.limit_remaining_visits(hints.remaining_time.0 * rate);
             hints.remaining_time = Millis::INFINITY;
         }
         reason
     }
 
-    /// Time since `go` by which `bestmove` must be sent even if a batch is in flight. `None` without a clock
-    /// and under `nodestime`. Managers may revise it.
+    /// Time since `go` by which `bestmove` must be sent. `None` without a clock and under `nodestime`.
+    /// Managers may revise it.
     pub fn deadline(&self) -> Option<Millis> {
         if self.node_rate.is_some() {
             return None;
@@ -85,7 +85,7 @@ impl Chain {
         deadlines.reduce(Millis::min)
     }
 
-    /// The most new nodes that `nodestime` allows, at least one: the counterpart of [`Chain::deadline`].
+    /// At least one: under `nodestime` the counterpart of [`Chain::deadline`].
     pub(crate) fn max_new_nodes(&self) -> Option<Nodes> {
         let nodes = |(rate, clock): (NodesPerMilli, Millis)| ((rate.0 * clock.0).ceil() as u64).max(1);
         self.node_rate.zip(self.clock).map(nodes).map(Nodes)
@@ -101,7 +101,7 @@ impl Chain {
         self.node_rate.map_or(elapsed, |rate| rate.time_of(new_nodes))
     }
 
-    /// `stats` on the rules' clock: under `nodestime` the time follows from the new nodes.
+    /// On the rules' clock.
     pub(super) fn on_our_clock<'a>(&self, stats: &'a SearchStats) -> Cow<'a, SearchStats> {
         if self.node_rate.is_none() {
             return Cow::Borrowed(stats);
@@ -266,7 +266,7 @@ mod tests {
                 .should_stop(&won, &mut Hints::default())
                 .is_some()
         };
-        let depth = Limit::from(Bounds {
+        let depth = Limit::Until(Bounds {
             depth: Some(9),
             ..Bounds::default()
         });
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_search_for_mate_is_not_pruned() {
-        let limit = Limit::from(Bounds {
+        let limit = Limit::Until(Bounds {
             mate: Some(3),
             ..Bounds::default()
         });

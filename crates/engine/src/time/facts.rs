@@ -1,15 +1,15 @@
-//! What is known when a move begins: the limits of `go`, the clock, and what the tree holds already.
+//! What is known when a move begins: limits, clock, and what the tree holds already.
 
 use super::units::{GamePly, Millis, Nodes, Plies};
 
 /// From the point of view of the side to move.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RootEvaluation {
-    /// Win minus loss, `-1..=1`, visit-weighted where there is a tree.
+    /// Win minus loss, `-1..=1`, visit-weighted over the tree.
     pub wl: f64,
     /// Probability of a draw, `None` without a WDL head.
     pub d: Option<f64>,
-    /// Plies to the end of the game by the Moves Left Head, visit-weighted over the tree if there is one.
+    /// Plies to the end of the game by the Moves Left Head, visit-weighted over the tree.
     pub m: Option<Plies>,
     /// Standard deviation of M over the tree.
     pub m_spread: Option<Plies>,
@@ -48,7 +48,7 @@ pub struct MoveFacts {
     pub reserve: Millis,
     /// Since the `go` line was read.
     pub elapsed: Millis,
-    /// What the clock had lost before, because a network was loaded first.
+    /// What the clock had lost before, to the loading of a network.
     pub loading: Millis,
     /// Plies since the start of the game.
     pub game_ply: GamePly,
@@ -114,7 +114,7 @@ impl MoveFacts {
         self.lines <= 1 || self.limit.mover_clock().is_some()
     }
 
-    /// A value takes all its nodes or time, however clear the move is.
+    /// A value takes all its nodes or time.
     pub(crate) fn wants_move_only(&self) -> bool {
         !self.asks_for_value || self.limit.mover_clock().is_some()
     }
@@ -131,13 +131,13 @@ pub enum Limit {
     /// Only `stop`.
     #[default]
     Infinite,
-    /// Only `stop`, as the opponent is to move. `ponderhit` puts the bounds in force, or makes it infinite.
+    /// Only `stop`. `ponderhit` puts the bounds in force, or makes it infinite.
     Ponder(Option<Bounds>),
     /// Whichever is reached first.
     Until(Bounds),
 }
 
-/// The bounds of one search, with the clock of the side to move.
+/// The bounds of one search.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bounds {
     /// `wtime` or `btime`.
@@ -167,12 +167,6 @@ pub struct MoverClock {
     pub movestogo: Option<u32>,
 }
 
-impl From<Bounds> for Limit {
-    fn from(bounds: Bounds) -> Limit {
-        Limit::Until(bounds)
-    }
-}
-
 impl Limit {
     /// A search up to `nodes` visits of the root, those of earlier searches included.
     pub fn nodes(nodes: u64) -> Limit {
@@ -190,7 +184,7 @@ impl Limit {
         })
     }
 
-    /// One move of a game with `time` left on the clock of the side to move, which gains `inc` a move.
+    /// One move with `time` left on the clock of the side to move, which gains `inc` a move.
     pub fn clock(time: impl Into<Millis>, inc: impl Into<Millis>) -> Limit {
         Limit::Until(Bounds {
             time: Some(time.into()),
@@ -207,7 +201,7 @@ impl Limit {
         }
     }
 
-    /// The limit of a ponder search from `ponderhit` on. Others stay as they are.
+    /// The limit from `ponderhit` on. Others stay as they are.
     pub fn after_ponder_hit(self) -> Limit {
         match self {
             Limit::Ponder(bounds) => bounds.map_or(Limit::Infinite, Limit::Until),
@@ -229,7 +223,7 @@ impl Limit {
         !matches!(self, Limit::Until(_))
     }
 
-    /// Some bound ends the search in any position. That to a mate does not, as there may be none.
+    /// Some bound ends the search in any position. One to a mate does not.
     pub fn has_end(self) -> bool {
         let Bounds {
             time,
@@ -241,7 +235,7 @@ impl Limit {
         time.or(movetime).is_some() || nodes.is_some() || depth.is_some()
     }
 
-    /// A time that is negative, infinite or no number, with UCI's name of it.
+    /// A time that is negative, infinite or no number, with its name.
     pub(crate) fn unusable_time(self) -> Option<(&'static str, Millis)> {
         let bounds = self.after_ponder_hit().bounds();
         let named = [
@@ -253,7 +247,7 @@ impl Limit {
         times.find(|(_, time)| !time.0.is_finite() || time.0 < 0.0)
     }
 
-    /// The clock to budget: `None` without one, and in infinite and ponder searches.
+    /// `None` without a clock, and in infinite and ponder searches.
     pub fn mover_clock(self) -> Option<MoverClock> {
         let bounds = self.bounds();
         Some(MoverClock {
@@ -278,7 +272,7 @@ mod tests {
     #[test]
     fn movestogo_caps_and_zero_means_none() {
         let with = |movestogo| {
-            let limit = Limit::from(Bounds {
+            let limit = Limit::Until(Bounds {
                 time: Some(Millis::ZERO),
                 movestogo,
                 ..Bounds::default()

@@ -49,7 +49,7 @@ impl GameClock {
 
     /// The `go` of the next move.
     pub fn limit(&self) -> Limit {
-        Limit::from(Bounds {
+        Limit::Until(Bounds {
             time: Some(self.left),
             inc: self.control.inc,
             movestogo: self.movestogo,
@@ -58,7 +58,7 @@ impl GameClock {
     }
 
     /// Subtracts a move's time. False if the flag has fallen, otherwise adds the increment and a period where
-    /// one ends. The flag falls when a whole `tick` too much was used.
+    /// one ends. The flag falls a whole `tick` below zero.
     #[must_use = "false means that the game is lost on time"]
     pub fn press(&mut self, used: Millis, tick: Millis) -> bool {
         self.left = self.left - used;

@@ -1,4 +1,4 @@
-//! The trait of time managers, and the move outcome that they learn from.
+//! Time managers, and the outcome that they learn from.
 
 use std::fmt::Debug;
 

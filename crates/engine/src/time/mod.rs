@@ -1,12 +1,12 @@
-//! Time management: decides how long to think about each move of a game.
+//! Time management: how long to think about each move of a game.
 //!
-//! The engine holds a [`Timekeeper`] for each game. At `go` it turns the [`MoveFacts`] into a [`Chain`] of
-//! stoppers, the [`TimeManager`]'s own among them. The search asks the chain with fresh [`SearchStats`] and
-//! reads the [`Hints`]. After the move, the manager learns from the [`MoveOutcome`].
+//! A game's [`Timekeeper`] turns the [`MoveFacts`] into a [`Chain`] of stoppers, the [`TimeManager`]'s own
+//! among them. The search asks the chain with fresh [`SearchStats`] and reads the [`Hints`]. After the move,
+//! the manager learns from the [`MoveOutcome`].
 //!
-//! Nothing here reads the machine's clock: times and statistics come in as numbers, so that every rule can be
-//! tested and replayed. The module uses [`crate::params`] and [`crate::options`] only. Quantities cross its
-//! border in the types of [`units`].
+//! Nothing here reads the machine's clock: times come in as numbers, so that every rule can be tested and
+//! replayed. The module uses [`crate::params`] and [`crate::options`] only. Quantities have the types of
+//! [`units`].
 //!
 //! Each file uses those above it only (`tests/architecture.rs`):
 //!

@@ -3,10 +3,10 @@
 use super::facts::Limit;
 use super::units::Millis;
 
-/// Follows the GUI's commands to find the start of a move's time.
+/// Finds the start of a move's time from the GUI's commands.
 ///
-/// That is when `go` came, or with a clock the `position` before it, whose parsing counts. Work before
-/// `position` or before an awaited `readyok` does not. The caller chooses the origin of all times.
+/// That is when `go` came, or with a clock the `position` before it, whose parsing counts. Work before these
+/// or an awaited `readyok` does not. The caller chooses the origin of all times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MoveStart {
     position_read_at: Option<Millis>,
@@ -27,7 +27,7 @@ impl MoveStart {
         self.position_read_at = Some(now);
     }
 
-    /// Notes that the engine has said that it is ready.
+    /// Notes that `readyok` was sent.
     pub fn readyok_sent(&mut self) {
         self.position_read_at = None;
     }

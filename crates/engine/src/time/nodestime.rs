@@ -1,7 +1,6 @@
-//! `nodestime`: node counts instead of wall-clock time. The engine plays the same game under any load, with
-//! one thread of the CPU and fp32.
+//! `nodestime`: node counts instead of wall-clock time.
 //!
-//! The first `go` of a game sets a clock of nodes (npmsec × time), and later clocks of the GUI are ignored.
+//! The first `go` of a game sets a clock of nodes (npmsec × time). Later clocks of the GUI are ignored.
 //! Managers and stoppers see milliseconds (nodes ÷ npmsec).
 
 use super::facts::{Bounds, Limit, MoveFacts};
@@ -77,7 +76,7 @@ impl NodeClock {
         }
         self.movestogo = gui.movestogo;
         let left = *self.left.get_or_insert(gui.time);
-        let limit = Limit::from(Bounds {
+        let limit = Limit::Until(Bounds {
             time: Some(left),
             ..facts.limit.bounds()
         });
@@ -107,7 +106,7 @@ mod tests {
     use crate::options::OptionGroup;
 
     fn facts(time: f64, movestogo: Option<u32>) -> MoveFacts {
-        let limit = Limit::from(Bounds {
+        let limit = Limit::Until(Bounds {
             time: Some(Millis(time)),
             inc: Millis(100.0),
             movestogo,

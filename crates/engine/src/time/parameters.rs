@@ -1,4 +1,4 @@
-//! Registers time managers and moves-left estimators: a name, a summary and their parameters.
+//! Registers time managers and moves-left estimators.
 
 use crate::options::{OptionGroup, OptionSpec};
 use crate::params::{ParamError, Params};

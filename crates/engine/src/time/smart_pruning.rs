@@ -1,5 +1,4 @@
-//! Smart pruning: stops once the best move cannot be overtaken. The last rule of the chain, because it reads
-//! the others' hints.
+//! Stops once the best move cannot be overtaken. The last rule, as it reads the others' hints.
 
 use super::stats::{Hints, SearchStats};
 use super::stoppers::{StopReason, Stopper};
@@ -10,7 +9,7 @@ const TOLERANCE: Millis = Millis(200.0);
 /// Added when the search's own rate is measured, as in Lc0.
 const TOLERANCE_NODES: f64 = 300.0;
 
-/// Longest wait for the evaluation of an only move, which changes only the score shown.
+/// Longest wait for an only move's evaluation, which changes only the score shown.
 const ONLY_MOVE_PATIENCE: Millis = Millis(200.0);
 
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! The statistics that stoppers get from the search, and their hints.
+//! What stoppers get from the search, and their hints.
 
 use super::facts::{MostVisits, RootEvaluation};
 use super::units::{ExpectedNodes, Millis, Nodes, Nps};
@@ -20,7 +20,7 @@ pub struct SearchStats {
     pub batches: u64,
     /// Average, plies.
     pub depth: u32,
-    /// In a fixed order, empty before the root is expanded. 0 for forbidden moves and certain losses.
+    /// Of root moves in a fixed order. 0 for forbidden ones and certain losses.
     pub race_visits: Vec<u32>,
     /// Index into `race_visits`.
     pub best_by_q: Option<usize>,
@@ -32,7 +32,7 @@ pub struct SearchStats {
     pub root_is_certain: bool,
     /// Moves that are known to lose.
     pub losing_moves: u32,
-    /// All root moves lose almost certainly: a better score is worth more than time.
+    /// All root moves lose almost certainly: a better one is worth more than time.
     pub is_resignable: bool,
     /// Moves to the shortest mate that was found.
     pub mate_in: Option<u32>,
@@ -109,8 +109,8 @@ impl Hints {
         (self.prunes_root_moves && lead < u32::MAX).then_some(lead)
     }
 
-    /// The largest batch that should be back before the search ends at `nps` evaluations per second. Half of
-    /// the remaining time is a margin, because single batches scatter.
+    /// The largest batch that should be back before the search ends. Half of the remaining time is a margin,
+    /// as single batches scatter.
     pub fn batch_cap(&self, wanted: u32, nps: Nps) -> u32 {
         let by_time = self.remaining_time.as_secs() * nps.0.max(0.0) / 2.0;
         let cap = if by_time.is_nan() { f64::INFINITY } else { by_time };

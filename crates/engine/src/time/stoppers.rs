@@ -36,7 +36,7 @@ pub trait Stopper: Send + fmt::Debug {
     /// Why the search should end now. Tightens `hints`.
     fn should_stop(&mut self, stats: &SearchStats, hints: &mut Hints) -> Option<StopReason>;
 
-    /// Time since `go` by which `bestmove` must be sent even if a batch is in flight. It may change.
+    /// As [`Chain::deadline`](super::Chain::deadline).
     fn deadline(&self) -> Option<Millis> {
         None
     }
@@ -53,7 +53,7 @@ const GRACE_SHARE: f64 = 0.1;
 const LEAST_GRACE: Millis = Millis(5.0);
 
 /// Lets a search exceed its budget until its first evaluation is back: a move without any loses games, a
-/// tenth of the clock does not. Where the root is known, only a budget near zero is exceeded.
+/// tenth of the clock does not. Where the root is known, only one near zero is exceeded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FirstEvaluationWait {
     grace: Millis,
@@ -97,7 +97,7 @@ impl FirstEvaluationWait {
     }
 }
 
-/// Ends a search at the budget of its report, and later if no evaluation has come back by then.
+/// Ends a search at its budget, and later if no evaluation has come back by then.
 #[derive(Clone, Debug)]
 pub struct BudgetLimit {
     report: MoveReport,
@@ -105,7 +105,7 @@ pub struct BudgetLimit {
 }
 
 impl BudgetLimit {
-    /// The stopper of a move for which `report` names the budget, counted from `go`.
+    /// `report` names the budget, counted from `go`.
     pub fn new(facts: &MoveFacts, report: MoveReport) -> Self {
         BudgetLimit {
             report,
@@ -161,7 +161,7 @@ pub(crate) struct MoveTimeLimit {
 }
 
 impl MoveTimeLimit {
-    /// `lag` is the answer's way to the GUI. Without it no reserve is kept.
+    /// Without a `lag`, the answer's way to the GUI, no reserve is kept.
     pub(crate) fn new(movetime: Millis, lag: Option<Millis>) -> Self {
         let kept = |lag: Millis| lag.min(movetime / 2.0) + MOVETIME_RESERVE.min(movetime * LARGEST_RESERVE);
         MoveTimeLimit {
@@ -181,11 +181,11 @@ impl Stopper for MoveTimeLimit {
     }
 }
 
-/// Also stops when the depth is out of reach, because the result is certain.
+/// Also stops when the result is certain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DepthLimit {
     pub(crate) depth: u32,
-    /// True if the best move's result is enough, false if several lines are searched.
+    /// False if several lines are searched.
     pub(crate) ends_with_proof: bool,
 }
 
@@ -213,9 +213,9 @@ impl Stopper for MateLimit {
 
 /// Stops when the root's visit distribution has settled.
 ///
-/// The gain is the divergence of the new distribution from the old, Σ p·ln(p/q) with p old and q new, per
-/// node made in between (Lc0's rule and units).
-#[derive(Clone, Debug)]
+/// The gain is the divergence, Σ p·ln(p/q) with p old and q new, per node made in between (Lc0's rule and
+/// units).
+#[derive(Debug)]
 pub(crate) struct KldGain {
     minimum: f64,
     interval: u64,
@@ -239,7 +239,7 @@ impl Stopper for KldGain {
         if now < before + self.interval {
             return None;
         }
-        // New moves are appended, the earlier ones keep their places.
+        // New moves are appended.
         let gain =
             (before > 0).then(|| divergence(&self.earlier, &stats.race_visits) / (now - before) as f64);
         self.earlier.clone_from(&stats.race_visits);

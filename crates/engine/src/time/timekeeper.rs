@@ -1,4 +1,4 @@
-//! The time management of one game: the manager and the options around it.
+//! One game's manager, and the options around it.
 
 use super::chain::{Chain, StopperOptions};
 use super::facts::{Bounds, MoveFacts};
@@ -63,7 +63,7 @@ impl Timekeeper {
         }
     }
 
-    /// The stoppers for a search. Ponder searches are not planned and teach nothing.
+    /// Ponder searches are not planned and teach nothing.
     pub fn start_move(&mut self, facts: &MoveFacts) -> Chain {
         if facts.limit.is_ponder() {
             return Chain::new(facts, &self.options, None);
@@ -114,7 +114,7 @@ impl Timekeeper {
         });
     }
 
-    /// The node clock under `nodestime`, otherwise an overhead that covers the lag, and always the reserve.
+    /// The node clock under `nodestime`, else an overhead that covers the lag, and the reserve.
     fn prepare(&mut self, facts: &MoveFacts) -> MoveFacts {
         let facts = match self.options.nodestime.rate(facts.pieces) {
             Some(_) => self.nodestime.replace_clock(facts),
@@ -141,8 +141,8 @@ impl Timekeeper {
         }
     }
 
-    /// Kept back for a game that lasts much longer than expected, since each move loses some lag that no plan
-    /// includes. None where the increment covers the lag, or beyond the time control.
+    /// For a game that lasts much longer than expected, since each move loses some lag that no plan includes.
+    /// None where the increment covers the lag, or beyond the time control.
     fn reserve(&mut self, facts: &MoveFacts) -> Millis {
         let Some(clock) = facts.limit.mover_clock() else {
             return Millis::ZERO;
@@ -156,11 +156,11 @@ impl Timekeeper {
 
 /// Share of the largest lag that is kept after a move without lag.
 const DECAY: f64 = 0.9;
-/// A larger loss (a stalled or reset clock) counts only up to the loss on the move before.
+/// A larger loss (a stalled or reset clock) counts only up to that on the move before.
 const MAX_SINGLE_LAG: Millis = Millis(500.0);
 
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LagMeter {
+struct LagMeter {
     expected: Option<Millis>,
     /// What the clock had lost at the last `go`.
     last_missing: Millis,
@@ -168,7 +168,7 @@ pub(crate) struct LagMeter {
 }
 
 impl LagMeter {
-    pub(crate) fn clock_read(&mut self, time: Millis) {
+    fn clock_read(&mut self, time: Millis) {
         // Passing a time control adds time and hides the lag.
         if let Some(expected) = self.expected.take() {
             let missing = expected - time;
@@ -182,12 +182,12 @@ impl LagMeter {
         }
     }
 
-    /// A search without a clock begins: what the clock loses meanwhile is not lag.
-    pub(crate) fn clock_is_unwatched(&mut self) {
+    /// What the clock loses from now on is not lag.
+    fn clock_is_unwatched(&mut self) {
         self.expected = None;
     }
 
-    pub(crate) fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
+    fn move_made(&mut self, time: Millis, used: Millis, inc: Millis) {
         self.expected = Some(time - used + inc);
     }
 }
@@ -199,7 +199,7 @@ mod tests {
     use crate::time::managers::manager_from;
     use crate::time::nodestime::NodesTimeOptions;
     use crate::time::stats::Hints;
-    use crate::time::units::{GamePly, Nodes, Nps};
+    use crate::time::units::{GamePly, Nps};
 
     /// Nodes of 30 moves at a varying speed, with the manager's nps at the end.
     fn game_under_nodestime(manager: &str, speed: impl Fn(u64) -> f64) -> Vec<(u64, Option<Nps>)> {
@@ -229,8 +229,8 @@ mod tests {
             let mut hints = Hints::default();
             let mut stats = SearchStats::default();
             let reason = loop {
-                stats.new_nodes += Nodes(7);
-                stats.nodes += Nodes(7);
+                stats.new_nodes.0 += 7;
+                stats.nodes.0 += 7;
                 stats.batches += 1;
                 stats.elapsed += Millis(speed(i + stats.new_nodes.0));
                 stats.since_first_eval = Some(stats.elapsed);
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn long_games_without_increment_keep_a_reserve() {
         let reserve = |time, inc, movestogo| {
-            let limit = Limit::from(Bounds {
+            let limit = Limit::Until(Bounds {
                 time: Some(Millis(time)),
                 inc: Millis(inc),
                 movestogo,

@@ -1,4 +1,4 @@
-//! Units of time management, in types of their own so that they cannot be confused.
+//! Units of time management.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -103,12 +103,6 @@ impl Nodes {
     /// The number as a float.
     pub fn as_f64(self) -> f64 {
         self.0 as f64
-    }
-}
-
-impl AddAssign for Nodes {
-    fn add_assign(&mut self, other: Nodes) {
-        self.0 += other.0;
     }
 }
 

@@ -70,7 +70,7 @@ impl SideLimit {
             SideLimit::Nodes(nodes) => Limit::nodes(nodes),
             SideLimit::Clock(_) => clock.as_ref().map(GameClock::limit).unwrap_or_default(),
             SideLimit::MoveTime(time) => Limit::movetime(time),
-            SideLimit::Depth(plies) => Limit::from(Bounds {
+            SideLimit::Depth(plies) => Limit::Until(Bounds {
                 depth: Some(plies),
                 ..Bounds::default()
             }),

@@ -207,8 +207,8 @@ impl<'a> VirtualSearch<'a> {
             Some(since) => Some(since + time),
             None => Some(Millis::ZERO),
         };
-        stats.new_nodes += Nodes(nodes);
-        stats.nodes += Nodes(nodes);
+        stats.new_nodes.0 += nodes;
+        stats.nodes.0 += nodes;
         stats.batches += u64::from(batches);
         if let Some(fluctuation) = &mut self.fluctuation {
             fluctuation.advance(stats.nodes.0, self.random);

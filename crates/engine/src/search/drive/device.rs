@@ -2,8 +2,8 @@
 //! not depend on the device's speed.
 //!
 //! A backend that needs the worker's core evaluates a batch as it is sent. A device of its own has threads
-//! that take batches out of one queue, while workers fill the next batch. In virtual time a timetable says
-//! when answers count.
+//! that take batches out of one queue, while workers fill the next. In virtual time a timetable says when
+//! answers count.
 
 use std::collections::VecDeque;
 use std::io;
@@ -35,7 +35,6 @@ impl WorkerPoolError {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Evaluated {
     pub(super) batch: Batch,
     pub(super) outcome: Result<(), BackendError>,
@@ -64,7 +63,7 @@ enum UnderWay {
     Elsewhere(Receiver<Evaluated>),
 }
 
-/// A thread's way to its device, which evaluates in the order of sending.
+/// A thread's way to its device.
 pub(super) struct DeviceLink {
     delivery: Delivery,
     under_way: VecDeque<UnderWay>,
@@ -119,7 +118,7 @@ impl DeviceLink {
         self.under_way.is_empty()
     }
 
-    /// A batch is sent if it is full, if the device is idle, or if half a batch would keep a queue busy.
+    /// Whether to send the batch: if it is full, the device idle, or half of it would keep a queue busy.
     pub(super) fn wants(&self, leaves: u32, size: u32) -> bool {
         let has_free_queue = self.under_way.len() < self.queues;
         leaves > 0 && (leaves >= size || self.is_idle() || has_free_queue && leaves * 2 >= size)
@@ -129,7 +128,7 @@ impl DeviceLink {
         self.under_way.len() > self.queues
     }
 
-    /// Sends a batch. If the owner of the search evaluates it, that must have been done before.
+    /// If the owner of the search evaluates the batch, that is done before.
     pub(super) fn send(&mut self, mut batch: Batch, clock: &SearchClock) {
         let positions = batch.slots().len() as u32;
         let outcome = match &mut self.delivery {

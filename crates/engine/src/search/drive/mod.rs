@@ -1,4 +1,4 @@
-//! Runs a search: its threads, its device, and its end.
+//! Runs a search.
 //!
 //! A `worker` gathers batches, sends them to its `device`, backs up the oldest one and asks the stoppers
 //! through the `stop_controller`. The thread in `search` watches the clock, reports, and chooses the move.

@@ -14,7 +14,6 @@ use crate::search::state::{EndReason, MoveStatsWhen, SearchContext, SearchState}
 use crate::search::tree::Inside;
 use crate::time::{Chain, SearchStats, StopReason};
 
-#[derive(Debug)]
 pub(crate) struct Search {
     pub(crate) state: SearchState,
     pub(crate) stop_controller: StopController,
@@ -38,8 +37,8 @@ impl Search {
         RootSnapshot::read_children(&self.state).stats()
     }
 
-    /// Backs up the oldest batch of `device` and releases the collisions of `gatherer`. False if there was
-    /// none.
+    /// Backs up the oldest batch of `device`, false if there is none, and releases the collisions of
+    /// `gatherer`.
     pub(super) fn take_in_oldest(&self, device: &mut DeviceLink, gatherer: &mut Gatherer) -> bool {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else {
             return false;
@@ -82,14 +81,6 @@ impl Search {
         evaluated
     }
 
-    /// The caller must not hold [`crate::search::tree::Tree::enter`].
-    pub(super) fn make_room(&self) {
-        let SearchContext { tree, root, .. } = &self.state.context;
-        if tree.is_full() {
-            tree.prune(*root, || self.state.life.is_dismissed());
-        }
-    }
-
     fn finish_batch(&self, visits: u64) {
         let SearchState {
             context,
@@ -128,14 +119,6 @@ impl Search {
         );
     }
 
-    fn check_stoppers_by_clock(&self, snapshot: &RootSnapshot<'_>) {
-        let (stats, left) = (snapshot.stats(), self.state.visits_left());
-        self.obey(
-            self.stop_controller
-                .check_by_clock(&stats, left, &self.state.hints),
-        );
-    }
-
     fn obey(&self, reason: Option<EndReason>) {
         if self.state.life.end_if(reason) {
             self.dismiss_with_root();
@@ -165,8 +148,7 @@ const GAP_PER_LINE_WITH_STATS: Duration = Duration::from_millis(4);
 const MAX_INFO_GAP: Duration = Duration::from_secs(4);
 /// Wait for batches in flight at the end of a search without a clock.
 const LAST_BATCH_WAIT: Duration = Duration::from_secs(60);
-/// Wait for the root's evaluation after `stop`: slow networks need it, but a device that hangs must not block
-/// the GUI.
+/// Wait for the root's evaluation after `stop`. A device that hangs must not block the GUI.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 const ROOT_TICK: Duration = Duration::from_millis(1);
 /// Wait for a pruning, which gives up when it sees that the search is over.
@@ -182,7 +164,7 @@ pub struct Outcome {
     pub reason: EndReason,
     /// What was wrong with a search that has failed.
     pub failure: Option<String>,
-    /// Messages for people, in their order, where no listener hears them.
+    /// Messages for people, where no listener hears them.
     pub notes: Vec<Note>,
     /// The last report, `None` before the root is evaluated.
     pub info: Option<SearchInfo>,
@@ -222,8 +204,8 @@ pub(crate) fn run(search: &Search, observer: &mut dyn FnMut(News<'_>)) -> Outcom
     result
 }
 
-/// Blocks until the search is over, dismisses its workers and waits for the root. `goes_on` is asked every
-/// few milliseconds. `None` if it ended the watch: the workers then search on.
+/// Blocks until the search is over, dismisses its workers and waits for the root. `None` if `goes_on`, asked
+/// every few milliseconds, said no: the workers then search on.
 pub(crate) fn watch(
     search: &Search,
     goes_on: &mut dyn FnMut(&RootSnapshot<'_>) -> bool,
@@ -234,7 +216,11 @@ pub(crate) fn watch(
             break reason;
         }
         let snapshot = search.snapshot();
-        search.check_stoppers_by_clock(&snapshot);
+        search.obey(search.stop_controller.check_by_clock(
+            &snapshot.stats(),
+            search.state.visits_left(),
+            &search.state.hints,
+        ));
         if !goes_on(&snapshot) {
             return None;
         }
@@ -253,7 +239,7 @@ pub(crate) fn watch(
     Some(reason)
 }
 
-/// A move based on the root's evaluation is better than one without. The deadline allows for it.
+/// A move based on the root's evaluation beats one without. The deadline allows for it.
 fn wait_for_root(search: &Search) {
     let SearchState { context, life, .. } = &search.state;
     let (ended, mut stopped) = (Instant::now(), None);

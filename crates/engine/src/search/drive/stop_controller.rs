@@ -1,10 +1,10 @@
 //! Decides when a search ends. Workers ask the chain of stoppers after each batch, the controller when time
 //! has passed.
 //!
-//! It sees figures only ([`SearchStats`]), not the search: whoever asks ends its [`Life`].
+//! It sees figures only ([`SearchStats`]): whoever asks ends the search's [`Life`].
 //!
-//! On a busy machine a thread that sleeps to a deadline wakes late. Each tick measures by how much, and the
-//! search gets ready that much earlier.
+//! On a busy machine threads wake late. Each tick measures by how much, and the search gets ready that much
+//! earlier.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -14,7 +14,6 @@ use parking_lot::Mutex;
 use crate::search::state::{EndReason, Life, SearchClock, SearchHints};
 use crate::time::{Chain, Hints, Millis, Nps, SearchStats, StopReason};
 
-#[derive(Debug)]
 pub(crate) struct StopController {
     chain: Mutex<Chain>,
     /// False in virtual time, which only workers advance.
@@ -42,8 +41,8 @@ impl StopController {
         reason
     }
 
-    /// Asks the chain because time has passed. Only workers leave root moves out of the race. Without a clock
-    /// only they ask at all: in the middle of a batch the figures depend on chance.
+    /// For the controller, as time passes. Only workers leave root moves out of the race. Without a clock
+    /// only they ask: in the middle of a batch the figures depend on chance.
     pub(crate) fn check_by_clock(
         &self,
         stats: &SearchStats,
@@ -69,7 +68,7 @@ impl StopController {
             .map(Nps)
             .unwrap_or_default();
         hints.batch_cap.store(said.batch_cap(u32::MAX, nps), Relaxed);
-        // A search that can make no more visits ends, whatever its rules still wait for.
+        // Whatever the rules still wait for.
         let is_out_of_visits = visits_left == 0 && !chain.waits_for_stop;
         let ready = self.ready_in(&chain);
         let reason = if let Some(rule) = rule {
@@ -101,8 +100,8 @@ impl StopController {
         work(&mut self.chain.lock())
     }
 
-    /// Waits for the end of `life`, at most until the deadline or for `tick`. Workers alone watch a deadline
-    /// in virtual time.
+    /// Waits for the end of `life`, at most until the deadline or for `tick`. In virtual time workers watch
+    /// the deadline.
     pub(crate) fn wait(&self, life: &Life, clock: &SearchClock, tick: Duration) -> Option<EndReason> {
         let ready_at = self.ready_at().filter(|_| self.is_real_time);
         let until_deadline = ready_at.map(|ready_at| ready_at.saturating_sub(clock.elapsed()));

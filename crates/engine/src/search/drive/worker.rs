@@ -1,8 +1,7 @@
-//! Threads that search, each with its own way to the device, and [`SteppedSearch`] for owners that provide
-//! the thread and the evaluations themselves.
+//! Threads that search, and [`SteppedSearch`] for owners that provide the thread and the evaluations
+//! themselves.
 //!
-//! A worker that waits for an evaluation holds no lock. Batches that come back after the search was stopped
-//! are backed up before the worker leaves.
+//! A worker that waits for an evaluation holds no lock. Late batches are backed up before it leaves.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
@@ -20,16 +19,15 @@ use crate::search::tree::TreeFull;
 use crate::system::most_threads;
 use crate::system::threads::EndingThreads;
 
-/// Stack of a search thread: a descent recurses once per ply, and lines can be thousands of plies long.
+/// Stack of a search thread. A descent recurses once per ply, of which there can be thousands.
 pub const STACK_BYTES: usize = 32 << 20;
 const IDLE_WAIT: Duration = Duration::from_millis(20);
 /// Wait of a search ahead of its limit of nodes per second.
 pub(crate) const PACE_WAIT: Duration = Duration::from_millis(1);
 
-#[derive(Debug)]
 pub(crate) struct WorkerPool {
-    /// One for each worker, which leaves once it is closed. What lies in them keeps no large tree alive. With
-    /// each search goes the number of its recalls.
+    /// One for each worker, which leaves once it is closed. A search in it keeps no large tree alive. With it
+    /// goes the number of its recalls.
     mailboxes: Vec<Sender<(Weak<Search>, u32)>>,
     /// Dropped after the mailboxes.
     threads: EndingThreads,
@@ -85,7 +83,7 @@ fn work(search: &Search, recalls: u32, device: &mut DeviceLink) {
     if !search.state.life.try_enter(recalls) {
         return;
     }
-    // A panic is a bug here or in a backend. The search ends, the process lives on.
+    // A panic is our bug or a backend's. The process lives on.
     let outcome = catch_unwind(AssertUnwindSafe(|| take_part(search, recalls, device)));
     if outcome.is_err() {
         search.state.context.tree.mark_damaged();
@@ -129,14 +127,24 @@ struct GatheringOutcome {
 }
 
 fn gather(search: &Search, gatherer: &mut Gatherer, device: &DeviceLink) -> GatheringOutcome {
-    search.make_room();
-    let is_ahead = is_ahead_of_its_pace(&search.state);
+    let SearchState {
+        context,
+        counters,
+        life,
+        ..
+    } = &search.state;
+    if context.tree.is_full() {
+        context.tree.prune(context.root, || life.is_dismissed());
+    }
+    let limit = context.params.nps_limit;
+    let is_ahead =
+        limit > 0.0 && counters.lock().visits() as f64 > limit * context.clock.elapsed().as_secs_f64();
     let found = if is_ahead {
         Gathered::Nothing
     } else {
         gatherer.gather(&search.state)
     };
-    let fills_batch = device.wants(gatherer.waiting_leaves(), search.state.context.batch_size());
+    let fills_batch = device.wants(gatherer.waiting_leaves(), context.batch_size());
     if fills_batch {
         gatherer.prefetch(&search.state);
     }
@@ -162,16 +170,7 @@ fn settle(search: &Search, gatherer: &mut Gatherer, device: &mut DeviceLink, fou
     found != Gathered::Nothing
 }
 
-fn is_ahead_of_its_pace(
-    SearchState {
-        context, counters, ..
-    }: &SearchState,
-) -> bool {
-    let limit = context.params.nps_limit;
-    limit > 0.0 && counters.lock().visits() as f64 > limit * context.clock.elapsed().as_secs_f64()
-}
-
-/// The search gives up after this many rounds in a full tree without progress.
+/// Rounds in a full tree without progress after which the search gives up.
 const MAX_FRUITLESS: u32 = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,12 +262,12 @@ impl SteppedSearch {
         self.gatherer.batch.slots().len()
     }
 
-    /// Exchanges the slots of the waiting batch, first to lend them and later to take them back.
+    /// First lends the slots of the waiting batch, later takes them back.
     pub(crate) fn swap_slots(&mut self, slots: &mut [EvalSlot]) {
         self.gatherer.batch.slots_mut().swap_with_slice(slots);
     }
 
-    /// The slots of the waiting batch have been evaluated. In real time it is backed up at once.
+    /// The waiting batch has been evaluated.
     pub(crate) fn finish_batch(&mut self) {
         let SteppedSearch {
             search,
@@ -291,14 +290,10 @@ impl SteppedSearch {
     }
 
     pub(crate) fn result(&self) -> Outcome {
-        let stage = self.search.state.life.stage();
-        conclude(
-            &self.search,
-            if let Stage::Ending(reason) = stage {
-                reason
-            } else {
-                EndReason::Stopped
-            },
-        )
+        let reason = match self.search.state.life.stage() {
+            Stage::Ending(reason) => reason,
+            _ => EndReason::Stopped,
+        };
+        conclude(&self.search, reason)
     }
 }

@@ -1,6 +1,4 @@
-//! A batch and its backup: evaluations become policies, and values of every node on a leaf's path.
-//!
-//! A backup follows the path of the descent, since nodes don't know their parents.
+//! A batch and its backup, along the paths of its descents: nodes don't know their parents.
 
 use std::ops::Range;
 
@@ -8,8 +6,8 @@ use crate::network::{EvalSlot, Value, approximate_softmax};
 use crate::search::state::{SearchContext, SearchState};
 use crate::search::tree::{NodeId, Tree, VisitSum};
 
-/// Converts an evaluation for the side to move into the node's point of view. `depth` counts the positions
-/// from the root on. A root that nobody can win is drawn, as it would be below another one.
+/// Converts an evaluation for the side to move into the node's point of view. `depth` counts positions, the
+/// root included. A root that nobody can win is drawn, as below another one.
 pub(crate) fn leaf_value(context: &SearchContext, depth: usize, evaluation: Value) -> Value {
     let root = context.history.current();
     if depth == 1 && root.has_insufficient_material() {
@@ -38,7 +36,7 @@ pub(super) fn cancel(tree: &Tree, path: &[NodeId], visits: u32) {
     }
 }
 
-/// Ends visits along many paths in turn, and writes what neighbouring paths share only once.
+/// Writes what neighbouring paths share only once.
 struct Backup<'a> {
     tree: &'a Tree,
     /// The last path, with the visits that ended at each node and are not written yet.
@@ -73,14 +71,14 @@ impl Backup<'_> {
     }
 }
 
-/// Ends all visits of `batch`, those at a leaf with what `leaf_sum` makes of its path and its slot.
+/// Visits at a leaf end with what `leaf_sum` makes of its path and slot.
 fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(&[NodeId], &EvalSlot) -> VisitSum) {
     let mut backup = Backup {
         tree,
         open: Vec::new(),
     };
     let mut slots = batch.slots().iter();
-    // In the order of gathering, in which neighbouring paths share most.
+    // Neighbouring paths share most.
     for Ending { path, collided } in &batch.endings {
         let path = &batch.nodes[path.clone()];
         backup.add(
@@ -96,8 +94,8 @@ fn end_visits(tree: &Tree, batch: &Batch, mut leaf_sum: impl FnMut(&[NodeId], &E
     backup.close(0);
 }
 
-/// Gives the leaf at the end of `path` its policy if there is room. False if the visit does not count: a root
-/// without a policy must be evaluated again.
+/// Gives the leaf its policy if there is room. False if the visit does not count: a root without a policy
+/// must be evaluated again.
 pub(super) fn expand(tree: &Tree, path: &[NodeId], policy: &[f32]) -> bool {
     let leaf = path[path.len() - 1];
     let is_expanded = tree.expand(leaf, policy).is_ok();
@@ -177,7 +175,7 @@ pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
 }
 
 /// Where a descent has ended: at a leaf of the batch, or at one under evaluation. Visits that collided there
-/// stay under way until the batch is backed up, so that others avoid the leaf.
+/// stay under way until the backup, so that others avoid the leaf.
 #[derive(Debug)]
 struct Ending {
     /// Of `nodes`.
@@ -186,12 +184,12 @@ struct Ending {
     collided: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Batch {
     /// One slot per leaf, and spare ones of larger batches before.
     slots: Vec<EvalSlot>,
     pub(crate) leaves: usize,
-    /// Slots of prefetched positions, behind those of the leaves.
+    /// Prefetched positions, behind the leaves.
     extra: usize,
     /// In the order of gathering.
     endings: Vec<Ending>,

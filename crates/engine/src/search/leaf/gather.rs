@@ -1,11 +1,11 @@
-//! Gathering: descents from the root that collect leaves for one batch.
+//! Descents from the root that collect leaves for one batch.
 //!
 //! One descent carries many visits, which each node splits among its children as single visits would have
-//! gone. Visits under way count in the formula, so that descents find different leaves. Leaves with a known
-//! value are backed up at once. A [`Quota`] bounds a gathering.
+//! gone. Visits under way count in the formula, so that descents differ. Leaves with a known value are backed
+//! up at once. A [`Quota`] bounds a gathering.
 //!
-//! Prefetching fills a short batch for a device: it goes where the next visits would go if all values stayed,
-//! and changes no tree. The evaluations go into the cache.
+//! Prefetching fills a short batch for a device, with positions to which the next visits would go if all
+//! values stayed. Their evaluations go into the cache.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,7 @@ use crate::tablebase;
 /// Visits sent for each leaf that is still wanted.
 const MAX_VISITS_PER_LEAF: u32 = 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Gathered {
     /// Another gathering will find more.
     More,
@@ -32,13 +32,12 @@ pub(crate) enum Gathered {
     Nothing,
 }
 
-#[derive(Debug)]
 pub(crate) struct Gatherer {
     pub(crate) history: History,
     pub(crate) path: Vec<NodeId>,
     /// A stack, of which each level of the descent has a part.
     pub(crate) candidates: Vec<Candidate>,
-    pub(crate) policy: Vec<f32>,
+    policy: Vec<f32>,
     siblings: Vec<Sibling>,
     pub(crate) batch: Batch,
     spare: Vec<Batch>,
@@ -148,7 +147,7 @@ impl Gatherer {
         self.batch.clear();
     }
 
-    /// Leaves to begin in a tree of this size: fewer near a limit, one if nothing else is under way.
+    /// Fewer near a limit, one if nothing else is under way.
     fn leaves_to_begin(&self, state: &SearchState) -> u32 {
         let under_way = state.budget.leaves_under_way();
         let would_idle = self.queues == 0 || under_way == 0;
@@ -344,8 +343,8 @@ impl Gatherer {
         terms
     }
 
-    /// Leaves out root moves that can no longer become the most visited, and with several lines those that
-    /// certainly win while others are left: their lines have been searched enough.
+    /// Leaves out root moves that can no longer become the most visited. With several lines, also certain
+    /// wins while others are left: their lines have been searched enough.
     fn drop_decided_root_moves(&mut self, state: &SearchState) {
         let SearchContext { tree, reporting, .. } = &state.context;
         let least = visits_to_stay_in_the_race(state);
@@ -445,17 +444,26 @@ impl Gatherer {
         let key = self.history.evaluation_key();
         match state.context.cache.get(key, moves.len(), &mut self.policy) {
             Some(evaluation) => self.open_cached(state, evaluation, visits),
-            None => self.queue_leaf(&state.context, &moves, visits),
+            None => {
+                let encoding = state.context.encoding();
+                self.batch
+                    .push_leaf(&self.path)
+                    .fill(&self.history, &moves, encoding);
+                // One of the visits waits for the network.
+                if visits > 1 {
+                    self.collide(visits - 1);
+                }
+            }
         }
     }
 
-    /// Plies back to an earlier occurrence of this position, which is `depth` plies below the root.
+    /// Plies back to an earlier occurrence within the `depth` plies below the root.
     fn two_fold_cycle(&self, params: &SearchParams, depth: usize) -> Option<u8> {
         let cycle = self.history.plies_since_repetition()?;
         (params.two_fold_draws && cycle as usize <= depth).then(|| u8::try_from(cycle).ok())?
     }
 
-    /// Probes the endgame tables. The distance to the end is estimated by the moves left at the parent.
+    /// The distance to the end is estimated by the moves left at the parent.
     fn probe(&self, context: &SearchContext) -> Option<Proof> {
         let outcome = match context.tablebase.as_ref()?.probe(self.history.current())? {
             tablebase::ProbeResult::Win => ProofOutcome::Loss,
@@ -482,16 +490,6 @@ impl Gatherer {
         );
         self.counts.cache_hits += 1;
         self.cancel(&state.context.tree, visits - 1);
-    }
-
-    /// Queues a leaf for the network. One of the `visits` waits there, the others count as collisions.
-    fn queue_leaf(&mut self, context: &SearchContext, moves: &MoveList, visits: u32) {
-        self.batch
-            .push_leaf(&self.path)
-            .fill(&self.history, moves, context.encoding());
-        if visits > 1 {
-            self.collide(visits - 1);
-        }
     }
 
     fn end_in_proof(&mut self, state: &SearchState, leaf: &Node, proof: Proof, visits: u32) {
@@ -522,7 +520,7 @@ impl Gatherer {
     }
 }
 
-/// A root move with fewer visits can no longer become the most visited. 0 while all can.
+/// With fewer a root move can no longer become the most visited. 0 while all can.
 fn visits_to_stay_in_the_race(state: &SearchState) -> u32 {
     let SearchState { context, root, .. } = state;
     let Some(lead) = state.decisive_lead() else {
@@ -552,7 +550,7 @@ fn best_unvisited_root_move(state: &SearchState, node: &Node, last: Option<Unvis
 }
 
 impl Gatherer {
-    /// Fills the batch up to `MaxPrefetch` positions. By default a device gets what takes it hardly longer.
+    /// Fills the batch up to `MaxPrefetch` positions, by default with what takes a device hardly longer.
     /// Nothing waits for a batch without leaves.
     pub(crate) fn prefetch(&mut self, state: &SearchState) {
         let leaves = self.batch.leaves;
@@ -625,7 +623,7 @@ impl Gatherer {
         }
     }
 
-    /// True if a mate, a repetition or a table will decide the position once the search gets there.
+    /// By a mate, a repetition or a table, once the search gets there.
     fn is_decided(&self, context: &SearchContext, moves: &MoveList) -> bool {
         let SearchContext {
             params, tablebase, ..

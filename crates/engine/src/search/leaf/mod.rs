@@ -1,5 +1,5 @@
-//! The way of a leaf, in the order in which it happens. Descents `gather` leaves, found by the formula in
-//! `select`, into a batch, within a `quota`. Once it is evaluated, they are backed up (`backup`).
+//! The way of a leaf. Descents `gather` leaves by the formula in `select`, within a `quota`, into a batch.
+//! Once it is evaluated, they are backed up (`backup`).
 
 pub(super) mod backup;
 mod gather;

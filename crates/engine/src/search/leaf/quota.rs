@@ -13,8 +13,8 @@ const LEAVES_PER_COLLISION: u32 = 4;
 /// … and after at most this many, as in Lc0.
 const MOST_COLLISIONS: u32 = 917;
 
-/// What a visit is worth less, on a device of its own, where as many visits as the tree has are under way.
-/// Fitted by games in equal virtual time.
+/// What a visit on a device is worth less where as many as the tree has are under way. Fitted by games in
+/// equal virtual time.
 const LOSS_UNDER_WAY: f32 = 0.25;
 
 /// `queues` is 0 if an evaluation needs a core.
@@ -54,7 +54,7 @@ impl CollisionScaling {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct GatherCounts {
     pub(super) known: u32,
     pub(super) collided: u32,
@@ -69,7 +69,7 @@ pub(super) struct GatherCounts {
 }
 
 impl GatherCounts {
-    /// All at once: the counters are shared by all threads.
+    /// All at once, as threads share the counters.
     pub(super) fn add_to(&self, counters: &SearchCounters) {
         let mut counters = counters.lock();
         counters.collisions += u64::from(self.collisions);
@@ -79,7 +79,6 @@ impl GatherCounts {
     }
 }
 
-#[derive(Debug)]
 pub(super) struct Quota {
     leaves: u32,
     known: u32,
@@ -116,7 +115,7 @@ impl Quota {
         counts.known >= self.known
     }
 
-    /// The gathering ends then, even if the batch is not full.
+    /// Even if the batch is not full.
     pub(super) fn is_spent(&self, counts: &GatherCounts) -> bool {
         self.has_enough_known(counts)
             || counts.collisions >= self.collisions

@@ -1,10 +1,9 @@
-//! The PUCT formula as pure functions, and the number of visits that a child takes before another one is
-//! preferred.
+//! The PUCT formula, and the visits that a child takes before another one is preferred.
 //!
 //! A child's score is `q + u`: its mean value or first-play urgency, plus `cpuct · policy · √N / (1 + n)`.
 //! `N` counts the finished visits of the node's children, `n` the child's visits, including those under way
-//! (AlphaZero, Silver et al. 2018, with Lc0's growth of `cpuct` and reduction). The system's mathematics
-//! library is not used, so that a search is the same on every machine.
+//! (AlphaZero, Silver et al. 2018, with Lc0's growth of `cpuct` and reduction). Without the system's
+//! mathematics library a search is the same on every machine.
 
 use crate::network::Value;
 use crate::search::state::{Exploration, FirstPlayUrgency, FpuStrategy, SearchParams};
@@ -18,7 +17,7 @@ const LOSS_OF_GAIN_PER_DOUBLING: f32 = 0.05;
 const LOSS_OF_GAIN_ON_DEVICE: f32 = 0.1;
 
 /// `visits` are the node's finished visits, including its own.
-pub(crate) fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
+fn cpuct(&Exploration { init, base, factor }: &Exploration, visits: u32) -> f32 {
     init + factor * approximate_ln((visits as f32 + base) / base)
 }
 
@@ -46,8 +45,8 @@ pub(crate) fn fpu(urgency: FirstPlayUrgency, parent_q: f32, visited_policy: f32)
     }
 }
 
-/// The value of a move whose first visit is under way. First visits return more than the first-play urgency,
-/// since promising moves go first.
+/// The value of a move whose first visit is under way. It returns more than the first-play urgency, since
+/// promising moves go first.
 pub(super) fn pending_q(parent_q: f32, gain: f32) -> f32 {
     (parent_q + gain).min(1.0)
 }
@@ -71,7 +70,7 @@ pub(crate) fn parent_q(mean: Value, draw_score: f32) -> f32 {
     draw_score * mean.d - mean.wl
 }
 
-/// Lc0's change of values by the Moves Left Head: shorter wins and longer losses are better.
+/// As in Lc0, shorter wins and longer losses are better by the Moves Left Head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MovesLeftUtility<'a> {
     params: &'a SearchParams,
@@ -110,7 +109,7 @@ impl<'a> MovesLeftUtility<'a> {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct UnvisitedTerms {
     pub(super) urgency: FirstPlayUrgency,
     pub(super) parent_q: f32,
@@ -129,10 +128,10 @@ impl UnvisitedTerms {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Candidate {
-    /// Mean value or first-play urgency, for the side that chooses.
-    pub(crate) q: f32,
+    /// For the side that chooses.
+    q: f32,
     policy: f32,
     /// Policy times [`exploration`].
     pub(crate) pu: f32,
@@ -231,7 +230,7 @@ const MANY_VISITS: usize = 8;
 const MAX_STEPS: u32 = 16;
 
 /// Splits most of many `visits` at once: candidates get those that single visits would place above a common
-/// level, at least that of a first visit. 0 if single runs are better.
+/// level. 0 if single runs are better.
 #[inline]
 pub(super) fn take_together(candidates: &mut [Candidate], visits: u32) -> u32 {
     if (visits as usize) < MANY_VISITS * candidates.len() {

@@ -1,5 +1,4 @@
-//! Chooses the move to play and the line after it. With a temperature the move is drawn by Lc0's rules, so
-//! that games differ.
+//! Chooses the move to play and the line after it. With a temperature the move is drawn by Lc0's rules.
 
 use std::cmp::Ordering;
 
@@ -41,7 +40,7 @@ impl RootSnapshot<'_> {
         drawn.map_or(best, |drawn| ranked.get(drawn).copied())
     }
 
-    /// The expected line that begins with `first`, up to a mate found at its leaf.
+    /// Up to a mate found at its leaf.
     pub(super) fn principal_variation(&self, first: &RootMove, _inside: &Inside<'_>) -> Vec<Move> {
         let SearchContext {
             tree,
@@ -144,7 +143,7 @@ impl TemperatureParams {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy)]
 struct DrawCandidate {
     visits: u32,
     q: f32,

@@ -47,13 +47,12 @@ impl PvLine {
     }
 }
 
-/// If draws and the likelier of win and loss together are above this share, the mean advantage says nothing
-/// any more.
+/// If draws and the likelier of win and loss are above this share, the mean advantage says nothing.
 const SURE_RESULT: f32 = 0.996;
 
 impl LineValue {
-    /// The score of the form `WDL_mu`, in centipawns: the mean advantage while it says something, else a
-    /// score that continues it.
+    /// The score `WDL_mu`, in centipawns: the mean advantage while it says something, else a score that
+    /// continues it.
     pub fn mean_advantage(&self) -> f64 {
         let fallback = 45.0 * (1.567_280_716_28 * f64::from(self.wl)).tan();
         match self.mu {
@@ -89,7 +88,7 @@ pub struct SearchInfo {
     pub move_stats: Option<RootStats>,
 }
 
-/// A change of win minus loss that is visible in any form of score.
+/// Visible in any form of score.
 const FINEST_SCORE_STEP: f32 = 0.0001;
 
 impl SearchInfo {
@@ -147,7 +146,7 @@ impl RootSnapshot<'_> {
         })
     }
 
-    /// The mean of a visited move. The `best` one of all legal moves stands for the position.
+    /// The `best` of all legal moves stands for the position.
     fn mean_after(&self, root_move: &RootMove, best: &RootMove) -> Option<Value> {
         let stands_for_all = root_move.mv == best.mv && self.state.context.answer_moves().is_empty();
         if root_move.is_visited() {
@@ -186,7 +185,7 @@ fn mate(proof: Option<Proof>) -> Option<i32> {
     Some(if proof.is_loss() { -moves } else { moves })
 }
 
-/// The mean value of a node's visits for the side to move at the root.
+/// A node's mean value for the side to move at the root.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeanStats {
     /// Free of contempt as far as the objectivity goes. `m` is plies from the node on.
@@ -306,8 +305,7 @@ impl RootSnapshot<'_> {
         }
     }
 
-    /// Without noise, of all legal moves, whether they may be searched or not. After the move that is
-    /// pondered on, of those that may.
+    /// Without noise, of all legal moves. After the move that is pondered on, of those that may be searched.
     fn all_policies<'a>(&'a self, _inside: &'a Inside<'_>) -> impl Iterator<Item = f32> + 'a {
         let SearchContext { tree, .. } = &self.state.context;
         let root = Some(self.state.context.root_node()).filter(|_| self.plies == 0);
@@ -359,7 +357,7 @@ struct ScoreTerms<'a> {
 }
 
 impl ScoreTerms<'_> {
-    /// The network's probability of the move, up to a factor: what PolicyTemperature made of it, undone.
+    /// The network's probability up to a factor: PolicyTemperature undone.
     fn weight(&self, policy: f32) -> f32 {
         libm::powf(policy, self.policy_temperature)
     }

@@ -1,4 +1,4 @@
-//! The root at one moment, and all that is read from it.
+//! The root at one moment, and what is read from it.
 
 mod best_move;
 mod info;

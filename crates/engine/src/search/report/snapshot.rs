@@ -1,5 +1,5 @@
-//! The root at one moment, read once for stoppers, reports and the choice of the move. Workers go on
-//! meanwhile, so the figures of two moves may be from slightly different moments.
+//! The root, read once for stoppers, reports and the choice of the move. Workers go on meanwhile, so the
+//! figures of two moves may be from slightly different moments.
 
 use std::borrow::Cow;
 use std::cmp::{Ordering, Reverse};
@@ -15,7 +15,7 @@ use crate::search::tree::{
 };
 use crate::time::{Nodes, Plies, RootEvaluation, SearchStats};
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct RootSnapshot<'a> {
     pub(crate) state: &'a SearchState,
     pub(crate) elapsed: Duration,
@@ -24,11 +24,11 @@ pub(crate) struct RootSnapshot<'a> {
     pub(crate) counts: CounterValues,
     pub(crate) root: NodeReading,
     /// For the side to move, `None` without visits.
-    pub(crate) evaluation: Option<RootEvaluation>,
+    evaluation: Option<RootEvaluation>,
     /// Like all that is read here, of moves that may be played.
     pub(crate) children: Vec<RootMove>,
     /// In the order of the move list. Empty after [`RootSnapshot::read_children`].
-    pub(crate) unvisited: Vec<RootMove>,
+    unvisited: Vec<RootMove>,
     /// Plies below the search's root: 0, or 1 after the move that is pondered on.
     pub(crate) plies: usize,
 }
@@ -42,7 +42,7 @@ pub(crate) struct NodeReading {
     pub(crate) mean: Value,
     /// At the root it follows from the moves that may be searched.
     pub(crate) proof: Option<Proof>,
-    pub(crate) bounds: ProvenBounds,
+    bounds: ProvenBounds,
     pub(crate) is_certain: bool,
 }
 
@@ -87,7 +87,7 @@ impl NodeReading {
         }
     }
 
-    pub(crate) fn is_lost(&self) -> bool {
+    fn is_lost(&self) -> bool {
         self.proof.is_some_and(Proof::is_loss)
     }
 }
@@ -153,22 +153,15 @@ impl RootMove {
 impl<'a> RootSnapshot<'a> {
     /// A move that becomes a child at this moment is left out.
     pub(crate) fn read(state: &'a SearchState) -> RootSnapshot<'a> {
-        // Before the children, so that a move that becomes one meanwhile is recognised.
-        let unvisited = unvisited_moves(state);
+        // A move that becomes a child meanwhile is recognised.
+        let mut unvisited = unvisited_moves(state);
         let mut snapshot = RootSnapshot::read_children(state);
-        let RootSnapshot {
-            children,
-            unvisited: rest,
-            ..
-        } = &mut snapshot;
-        *rest = unvisited;
-        if rest.len() + children.len() > state.root.choices() {
-            rest.retain(|edge| children.iter().all(|child| child.mv != edge.mv));
-        }
+        unvisited.retain(|edge| snapshot.children.iter().all(|child| child.mv != edge.mv));
+        snapshot.unvisited = unvisited;
         snapshot
     }
 
-    /// Reads without the moves that have no child, for the stoppers after every batch.
+    /// Without the moves that have no child, for the stoppers after every batch.
     pub(crate) fn read_children(state: &'a SearchState) -> RootSnapshot<'a> {
         let SearchState {
             context,
@@ -302,8 +295,8 @@ impl<'a> RootSnapshot<'a> {
 /// Share of the most visits from which on a move's lower bound counts.
 const LCB_SHARE: f32 = 0.05;
 
-/// The open move with the best lower confidence bound, value − `factor` / √visits, among `ranked` moves with
-/// enough visits. `None` if the first move is certain: it stays first.
+/// The open move with the best lower confidence bound, value − `factor` / √visits, among those with enough
+/// visits. `None` if the first move is certain.
 fn best_by_bound(ranked: &[&RootMove], factor: f32) -> Option<usize> {
     let first = ranked
         .first()
@@ -430,11 +423,11 @@ pub(crate) fn root_evaluation(tree: &Tree, root: NodeId, backend: &BackendInfo) 
     })
 }
 
-/// Lines of play are followed down to this share of the root's visits, for at most [`LINE_PLIES`] plies.
+/// Lines are followed down to this share of the root's visits, for at most [`LINE_PLIES`] plies.
 const LINE_SHARE: f64 = 1.0 / 16.0;
 const LINE_PLIES: u32 = 6;
 
-/// Over the tree's lines. While the tree is pruned only root moves count.
+/// While the tree is pruned only root moves count.
 fn moves_left_spread(tree: &Tree, root: &Node, mean: Plies) -> Option<Plies> {
     let inside = tree.try_enter();
     let mut lines = MovesLeftSums {

@@ -1,5 +1,4 @@
-//! The time of a search since the `go` line was read: real, or counted by the search to simulate a device
-//! without waiting for it.
+//! The time of a search since `go` was read: real, or counted by the search, which simulates a device.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -1,10 +1,9 @@
-//! Win, draw and loss as a distribution with two parameters, and its rescaling for another accuracy of play
-//! and for contempt.
+//! Win, draw and loss as a distribution, and its rescaling for contempt and another accuracy of play.
 //!
 //! A game is assumed to end with a logistically distributed advantage of mean μ and scale s for one side:
 //! above 1 it wins, below −1 it loses, between them is a draw. The network's (Q, D) gives μ and s. Less
-//! accurate play widens the scale, a weaker opponent moves the mean. Both apply where an evaluation enters
-//! the tree, and the move of the mean is taken back where values are shown (Lc0's "WDL rescale").
+//! accurate play widens the scale, a weaker opponent moves the mean. Both apply to evaluations that enter the
+//! tree. The move of the mean is taken back where values are shown (Lc0's "WDL rescale").
 //!
 //! Lc0's two models turn the Elo of both players into the two numbers of [`Rescale`]. The constants of the
 //! second come from a fit to Stockfish's levels of play.
@@ -26,8 +25,8 @@ struct Advantage {
 }
 
 impl Advantage {
-    /// Solves `l = 1 / (1 + exp((1 + μ) / s))` and `w = 1 / (1 + exp((1 − μ) / s))` for μ and s. `None` where
-    /// a result is too sure or too unlikely.
+    /// Solves `l = 1 / (1 + exp((1 + μ) / s))` and `w = 1 / (1 + exp((1 − μ) / s))`. `None` where a result is
+    /// too sure or too unlikely.
     fn of(Value { wl, d, .. }: Value) -> Option<Advantage> {
         let (wl, d) = (f64::from(wl), f64::from(d));
         let (w, l) = ((1.0 + wl - d) / 2.0, (1.0 - wl - d) / 2.0);
@@ -122,7 +121,7 @@ impl Rescale {
         .applied_to(value)
     }
 
-    /// The value to show, without favour as far as the objectivity goes, and its mean advantage.
+    /// Without favour as far as the objectivity goes, and with its mean advantage.
     pub(crate) fn shown(&self, value: Value, viewer: Color) -> (Value, Option<f32>) {
         let Some(Advantage { mu, s }) = Advantage::of(value) else {
             return (value, None);
@@ -188,9 +187,8 @@ option_group! {
     }
 }
 
-/// The advantage in Elo by the option `Contempt`, whose entries are `value` or `name=value`. The first whose
-/// name is part of the opponent's, in any case, decides, else the last one without a name, else
-/// `rating_advantage`.
+/// The Elo advantage by the option `Contempt`, whose entries are `value` or `name=value`. The first whose
+/// name is part of the opponent's decides, else the last one without a name, else `rating_advantage`.
 fn advantage_over(opponent: &str, list: &str, rating_advantage: f64) -> Result<f64, OptionError> {
     let opponent = opponent.to_lowercase();
     let (mut unnamed, mut named) = (rating_advantage, None);
@@ -229,7 +227,7 @@ impl ContemptOptions {
         Ok(self.rescale_for(favoured, self.advantage()?))
     }
 
-    /// True if the options ask for contempt but favour no side in an infinite search.
+    /// True if there is contempt, but an infinite search favours no side.
     pub(crate) fn lacks_side(&self, infinite: bool) -> Result<bool, OptionError> {
         let has_contempt = self.rescale_for(None, self.advantage()?).diff != 0.0;
         Ok(has_contempt && infinite && self.mode == ContemptMode::Play)
@@ -292,7 +290,7 @@ const ELO_SLOPE: f64 = 425.0;
 /// The Elo at which it falls, in units of that slope.
 const ELO_OFFSET: f64 = 6.75;
 
-/// Converts the Elo of games to that of pairs of games, which grows evenly even where most games are drawn.
+/// Converts the Elo of games to that of pairs of games, which grows even where most games are drawn.
 fn game_pair_elo(elo: f64) -> f64 {
     const SHARPNESS: f64 = 250.0;
     const MIDPOINT: f64 = 2737.0;

@@ -12,17 +12,17 @@ use crate::network::{BackendInfo, PositionEncoding};
 use crate::search::tree::{Node, NodeId, NodeState, Tree};
 use crate::tablebase::Tablebase;
 
-/// A context does not change during the search, except tree and cache through their own atomics and locks.
+/// Only tree and cache change during the search, through their own atomics and locks.
 #[derive(Debug)]
 pub(crate) struct SearchContext {
     pub(crate) tree: Arc<Tree>,
     pub(crate) root: NodeId,
     pub(crate) history: History,
-    /// The expected opponent's move while pondering. Reports are about the position after it.
+    /// The opponent's expected move while pondering. Reports are about the position after it.
     pub(crate) expected_move: Option<Move>,
-    /// Root moves that may be searched, or empty for all.
+    /// May be searched, or empty for all.
     pub(crate) root_moves: Vec<Move>,
-    /// Moves that may be played after the expected one, or empty for all. All are searched.
+    /// May be played after the expected move, or empty for all. All are searched.
     pub(crate) reply_moves: Vec<Move>,
     pub(crate) params: SearchParams,
     pub(crate) rescale: Rescale,
@@ -74,7 +74,7 @@ impl SearchContext {
         chosen.unwrap_or(preferred_batch).clamp(1, max_batch) as u32
     }
 
-    /// Whether to report figures of every root move. Not while pondering.
+    /// Of every root move, and not while pondering.
     pub(crate) fn reports_move_stats(&self, occasion: MoveStatsWhen) -> bool {
         let wanted = self.reporting.move_stats;
         let is_wanted = wanted == MoveStatsWhen::Always || wanted == occasion;

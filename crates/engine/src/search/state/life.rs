@@ -1,7 +1,7 @@
 //! The life of a search: it runs, ends for a reason, is answered, and its last worker leaves.
 //!
-//! All of it changes under one lock with one condition variable, except the flag that workers read before
-//! every descent.
+//! All changes under one lock with one condition variable, except the flag that workers read before every
+//! descent.
 
 use std::fmt;
 use std::time::Duration;
@@ -38,8 +38,8 @@ impl fmt::Display for EndReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Running,
-    /// The first reason is kept. Workers may still search until the root is evaluated, and an open-ended
-    /// search waits for `stop`.
+    /// By the first reason. Workers may still search until the root is evaluated, and an open-ended search
+    /// waits for `stop`.
     Ending(EndReason),
     /// The answer is out or about to be, or nobody waits for one. Batches may still be under way.
     Answered,
@@ -55,7 +55,7 @@ impl Stage {
 
 #[derive(Debug)]
 pub(crate) struct Life {
-    /// Workers leave. Relaxed: it publishes nothing, and being seen a little later does no harm.
+    /// Workers leave. Relaxed: it publishes nothing, and may be seen a little later.
     dismissed: AtomicBool,
     /// How often workers were called back, who then come no more. Relaxed, as `dismissed`.
     recalls: AtomicU32,
@@ -70,7 +70,7 @@ struct LifeState {
     /// Whether `stop` came, which open-ended searches wait for.
     stop_requested: bool,
     workers: usize,
-    /// Threads that wait for the next epoch. The controller waits for the end only.
+    /// Threads that wait for the next epoch.
     waiting: usize,
     /// Grows with every change of this state, and with every batch that has been backed up.
     epoch: u64,
@@ -159,8 +159,7 @@ impl Life {
         self.recalls.load(Relaxed)
     }
 
-    /// Calls the workers back, even those who have not come yet, and waits until they have left. Others may
-    /// go on.
+    /// Calls the workers back, even those to come, and waits until they have left. Others may go on.
     pub(crate) fn recall(&self) {
         self.recalls.fetch_add(1, Relaxed);
         self.change(|_| ());
@@ -208,22 +207,22 @@ impl Life {
         self.state.lock().failure.clone()
     }
 
-    /// Lets a worker in who was sent for after so many `recalls`, unless workers were dismissed. True asks
-    /// for [`Life::leave`].
+    /// Lets a worker in who was sent for after so many `recalls`, unless dismissed. True asks for
+    /// [`Life::leave`].
     pub(crate) fn try_enter(&self, recalls: u32) -> bool {
         let mut state = self.state.lock();
-        // Both are set before the lock is taken: whoever is let in here is counted before that.
+        // Both are set before the lock is taken: whoever is let in is counted before that.
         let may_enter = !self.is_dismissed() && self.recalls() == recalls;
         state.workers += usize::from(may_enter);
         may_enter
     }
 
-    /// Counts a worker out, which must have ended all its visits.
+    /// For a worker, who has ended all its visits.
     pub(crate) fn leave(&self) {
         self.change(|state| state.workers -= 1);
     }
 
-    /// Counts a batch as the next epoch, and wakes those who wait for one.
+    /// Begins the next epoch.
     pub(crate) fn count_batch(&self) {
         let mut state = self.state.lock();
         state.epoch += 1;
@@ -246,7 +245,7 @@ impl Life {
         drop(self.wait_while(timeout, |state| state.workers > 0 && !state.was_told_to_stop()));
     }
 
-    /// Waits until no worker is left, which must have been dismissed or called back. True if there is none.
+    /// True once no worker is left, which must have been dismissed or called back.
     pub(crate) fn wait_for_workers(&self, timeout: Duration) -> bool {
         self.wait_while(timeout, |state| state.workers > 0).workers == 0
     }

@@ -1,6 +1,6 @@
 //! The input of a search, its counters and the stages of its life. It decides nothing.
 //!
-//! Every worker writes the counters, under their lock.
+//! Workers write the counters under their lock.
 
 mod clock;
 mod contempt;
@@ -42,8 +42,7 @@ pub(crate) struct SearchState {
     pub(crate) life: Arc<CachePadded<Life>>,
 }
 
-/// The stoppers' latest hints. Relaxed: each is a number of its own, and nothing else is published through
-/// it.
+/// The stoppers' latest hints. Relaxed: each is a number that publishes nothing else.
 #[derive(Debug)]
 pub(crate) struct SearchHints {
     /// The largest batch that should be back in time, positions.
@@ -97,7 +96,7 @@ pub(crate) type SearchCounters = Mutex<CounterValues>;
 pub struct CounterValues {
     pub evaluations: u64,
     pub cache_hits: u64,
-    /// Visits to positions with a certain or assumed result, including tables.
+    /// Visits with a certain or assumed result, including tables.
     pub terminals: u64,
     /// Table hits at leaves and root moves.
     pub tablebase_hits: u64,
@@ -105,7 +104,7 @@ pub struct CounterValues {
     pub collisions: u64,
     pub prefetched: u64,
     pub batches: u64,
-    /// Earlier searches' visits of repetitions that are no longer draws.
+    /// Earlier searches' visits to repetitions that are no draws any more.
     pub reverted: u32,
     pub depth_sum: u64,
     pub max_depth: u32,
@@ -143,18 +142,18 @@ impl CounterValues {
     }
 }
 
-/// Workers reserve their visits before they descend, so the limit is exact.
+/// Visits are reserved before the descent, so the limit is exact.
 #[derive(Debug)]
 pub(crate) struct VisitBudget {
-    pub(crate) total: u64,
+    total: u64,
     /// Relaxed: a counter that publishes nothing else.
     left: AtomicU64,
-    /// Leaves of all workers that are gathered and not backed up. Relaxed, too.
+    /// Gathered and not backed up. Relaxed, too.
     leaves_under_way: AtomicU32,
 }
 
 impl VisitBudget {
-    pub(crate) fn new(total: u64) -> VisitBudget {
+    fn new(total: u64) -> VisitBudget {
         VisitBudget {
             total,
             left: AtomicU64::new(total),

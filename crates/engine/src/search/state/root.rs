@@ -1,7 +1,6 @@
-//! The root of a search: its moves, their policy with noise, and a mate found before the first visit.
+//! The root's moves, their policy with noise, and a mate found before the first visit.
 //!
-//! The noise has a symmetric Dirichlet distribution as in AlphaZero (Silver et al. 2018), drawn once per
-//! search.
+//! The noise has a symmetric Dirichlet distribution (AlphaZero, Silver et al. 2018), drawn once per search.
 
 use std::f64::consts::TAU;
 
@@ -10,14 +9,14 @@ use super::params::NoiseParams;
 use crate::chess::{History, Move, MoveList};
 use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
 
-/// What is fixed at the root for one search: moves, noise, draw score.
+/// What is fixed at the root for one search.
 #[derive(Debug)]
 pub(crate) struct SearchRoot {
     pub(crate) moves: MoveList,
     allowed: Vec<bool>,
     all_allowed: bool,
     noise: Option<RootNoise>,
-    /// After the noise was drawn. A clone draws the move, the same each time.
+    /// A clone draws the move, the same each time.
     pub(crate) rng: fastrand::Rng,
     pub(crate) mate: Option<FoundMate>,
     pub(crate) reused_visits: u32,
@@ -71,7 +70,7 @@ impl SearchRoot {
         self.all_allowed || self.index_of(mv).is_some_and(|index| self.allowed[index])
     }
 
-    /// The number of moves that may be searched.
+    /// Moves that may be searched.
     pub(crate) fn choices(&self) -> usize {
         self.allowed.iter().filter(|&&allowed| allowed).count()
     }
@@ -82,7 +81,7 @@ impl SearchRoot {
             .is_some_and(|&allowed| allowed)
     }
 
-    /// Policy of the root move to `child`, with noise unless the move certainly loses.
+    /// With noise unless the move certainly loses.
     #[inline]
     pub(crate) fn policy_of_child(&self, child: &Node) -> f32 {
         let (mv, policy) = (child.edge().mv(), child.edge().policy());
@@ -125,7 +124,7 @@ impl FoundMate {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct RootNoise {
     epsilon: f32,
     parts: Vec<f32>,

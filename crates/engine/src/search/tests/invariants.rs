@@ -1,6 +1,5 @@
-//! What must hold in a tree whenever no search is running: after searches on several threads, stopped at any
-//! moment, after the game has moved on, and after pruning. Sums of values are exact, means are rounded with
-//! each visit.
+//! What must hold in a tree while no search is running. Sums of values are exact, means are rounded with each
+//! visit.
 
 use std::num::NonZero;
 use std::sync::Arc;

@@ -604,7 +604,7 @@ fn rules_without_a_clock_are_asked_by_workers_only() {
     let bench = TestBench::new("random", 1, "startpos");
     let done = bench.search(50).0.stats();
     let without_clock = Limit::nodes(10);
-    let with_clock = Limit::from(Bounds {
+    let with_clock = Limit::Until(Bounds {
         movetime: Some(Millis(1e6)),
         ..without_clock.bounds()
     });
@@ -703,7 +703,7 @@ fn of_moves_with_the_same_q_the_most_visited_is_the_best() {
 fn a_search_that_can_make_no_more_visits_ends() {
     let bench = TestBench::new("random", 2, "startpos");
     let search = bench.start_within(
-        Limit::from(Bounds {
+        Limit::Until(Bounds {
             depth: Some(100),
             ..Bounds::default()
         }),

@@ -4,6 +4,7 @@ use super::{KIWIPETE, MATE_IN_ONE, TestBench, run};
 use crate::chess::Terminal;
 use crate::search::tests::invariants::Kept;
 use crate::search::tree::{Node, Proof, ProofOutcome, ProvenBounds, verdict};
+use crate::time::Limit;
 
 fn root_child<'a>(bench: &'a TestBench, mv: &str) -> &'a Node {
     let mv = bench.tree.history.parse_move(mv).unwrap();
@@ -48,7 +49,7 @@ fn the_root_is_decided_by_the_moves_that_may_be_searched() {
         depth: Some(6),
         ..Default::default()
     };
-    let search = bench.start_within(bounds.into(), 2_000);
+    let search = bench.start_within(Limit::Until(bounds), 2_000);
     let result = run(&search, &mut |_| {});
     assert!(!result.figures.stats.root_is_certain);
     assert!(

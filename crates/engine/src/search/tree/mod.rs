@@ -1,8 +1,8 @@
 //! The search tree: compact nodes in slabs, children in runs that double, no lock on the way down.
 //!
 //! Nodes (`node`) lie in a tree (`nodes`), whose memory comes from a `slab`. Proofs go up (`verdict`), a full
-//! tree is pruned and what the game leaves is freed (`prune`), and the tree moves on with its game (`root`).
-//! Nodes don't know their parents, and nothing that depends on the path is stored in them.
+//! tree is pruned (`prune`), and the tree moves on with its game (`root`). Nodes don't know their parents,
+//! and store nothing that depends on the path.
 
 #[cfg(test)]
 pub(crate) mod models;

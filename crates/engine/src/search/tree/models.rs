@@ -1,7 +1,6 @@
 //! Models of several threads at work in the tree.
 //!
-//! `tests/models` runs them under loom, which tries all orders of steps, so they are small. A unit test runs
-//! them on real threads.
+//! `tests/models` runs them under loom, a unit test on real threads.
 
 use std::sync::Arc;
 

@@ -1,12 +1,11 @@
 //! A node: what is known of one position, and all that changes it.
 //!
-//! Values are from the point of view of the side that moved into the node (the side to move at its parent),
-//! so that a parent prefers the child with the largest value.
+//! Values are from the point of view of the side that moved into the node, so that a parent prefers the child
+//! with the largest value.
 //!
-//! A node is made of atomics, which any worker may write at any time. Values, means and finished visits
-//! change together under a lock of one bit, so that no visit is lost or counted at the wrong worth when a
-//! node is proven. Descents don't take it: they begin and cancel visits and read, and may miss a part of a
-//! visit that ends at that moment.
+//! A node is made of atomics, which any worker may write. Values, means and finished visits change together
+//! under a lock of one bit, so that no visit is counted at the wrong worth when a node is proven. Descents
+//! don't take it, and may miss a part of a visit that ends at that moment.
 
 use super::slab::{Slot, Zeroed};
 use crate::chess::Move;
@@ -17,8 +16,7 @@ use crate::search::sync::atomic::{
 };
 use crate::search::sync::wait_for_lock;
 
-/// A certain result for the side that moved into the node. Better ones are greater. The numbers stand in
-/// [`meta`].
+/// For the side that moved into the node. Better results are greater. The numbers stand in [`meta`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ProofOutcome {
     Loss = 1,
@@ -36,7 +34,7 @@ impl ProofOutcome {
     }
 }
 
-/// The worst and the best result that is not disproved for the side that moved into the node.
+/// The worst and the best result that are not disproved, for the side that moved into the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ProvenBounds {
     pub(crate) worst: ProofOutcome,
@@ -98,8 +96,8 @@ impl Correction {
         }
     }
 
-    /// What it is to a node with `visits` of its own. Those below are more where a search from there, or of
-    /// chosen moves, does not count above.
+    /// For a node with `visits` of its own. Those below are more where a search from there, or of chosen
+    /// moves, does not count above.
     fn share_of(self, visits: u32) -> Correction {
         let share = f64::from(visits) / f64::from(self.visits);
         Correction {
@@ -114,7 +112,7 @@ impl Correction {
 /// The most visits of a node: a sum of values overflows at 2³¹ wins or losses.
 pub(crate) const MAX_VISITS: u32 = i32::MAX as u32 - (1 << 24);
 
-/// Steps of a node's fixed-point value sum per unit. Integer sums don't depend on the order of visits.
+/// Steps of the value sum per unit. Integer sums don't depend on the order of visits.
 const VALUE_SCALE: f64 = (1u64 << 32) as f64;
 
 pub(crate) fn fixed(wl: f32) -> i64 {
@@ -242,14 +240,14 @@ mod meta {
 const SUMS_LOCK: u64 = 1 << 31;
 const IN_FLIGHT: u64 = SUMS_LOCK - 1;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum NodeState {
     Unexpanded,
     Claimed,
     Expanded,
-    /// Visits end here: the game is over, or a mate or a table decides it.
+    /// The game is over, or a mate or a table decides it.
     Terminal,
-    /// Its position occurred this many plies ago, after the root, and counts as a draw until the root moves
+    /// Its position occurred so many plies ago, after the root, and counts as a draw until the root moves
     /// past that.
     TwoFoldDraw(u8),
 }
@@ -265,14 +263,16 @@ pub(crate) struct Node {
     /// Index of the run with its policy, see [`super::Tree`].
     policy: AtomicU32,
     edge: AtomicU32,
-    /// Index of the next run of siblings, in the last node of a run.
-    next: AtomicU32,
+    /// Index of the next run of siblings, in the last node of a full run. The run's first node is published
+    /// after this.
+    pub(super) next: AtomicU32,
     /// Packed as in [`meta`].
     meta: AtomicU32,
     /// Valid once the child is counted.
-    first_child: AtomicU32,
-    /// Rank of the best unvisited move, or 0. Valid once expanded.
-    best_unvisited: AtomicU32,
+    pub(super) first_child: AtomicU32,
+    /// Rank of the best unvisited move, or 0. Valid once expanded. Who holds the claim or the lock for growth
+    /// changes it.
+    pub(super) best_unvisited: AtomicU32,
 }
 
 // SAFETY: made of atomics of integers only.
@@ -285,7 +285,7 @@ impl Slot for Node {
 }
 
 impl Node {
-    /// Makes a fresh node of a slot that may have been used. The caller publishes it.
+    /// Of a slot that may have been used. The caller publishes it.
     pub(super) fn reset(&self, edge: Edge) {
         self.value_sum.store(0, Relaxed);
         self.means.set(0.0, 0.0);
@@ -337,7 +337,7 @@ impl Node {
 
     #[inline]
     pub(crate) fn wl(&self) -> f32 {
-        // Visits are counted after the sum was raised, so the quotient may leave the range for a moment.
+        // Visits are counted after the sum, so the quotient may leave the range for a moment.
         match self.visits() {
             0 => 0.0,
             n => ((self.value_sum.load(Relaxed) as f64 / VALUE_SCALE) as f32 / n as f32).clamp(-1.0, 1.0),
@@ -382,8 +382,7 @@ impl Node {
         self.counts.fetch_sub(visits.into(), Relaxed);
     }
 
-    /// Takes the lock of the sums and gives the finished visits. Acquire: sums and proof are seen as their
-    /// last holder left them.
+    /// Gives the finished visits. Acquire: sums and proof are seen as their last holder left them.
     #[inline]
     fn lock_sums(&self) -> u32 {
         let mut counts = self.counts.load(Relaxed);
@@ -395,7 +394,7 @@ impl Node {
                 counts = self.counts.load(Relaxed);
                 continue;
             }
-            // The number of visits comes from the load: the CPU need not wait for the lock to use it.
+            // Visits come from the load: the CPU need not wait for the lock to use them.
             let locked = counts | SUMS_LOCK;
             match self
                 .counts
@@ -465,8 +464,7 @@ impl Node {
         sum
     }
 
-    /// Takes back finished visits with the result `value`, or this node's certain one, and gives the result
-    /// used.
+    /// Takes back finished visits with `value`, or the node's certain result, and gives the result used.
     pub(super) fn take_back_visits(&self, visits: u32, value: Value) -> Value {
         let all = self.lock_sums();
         let proof = self.proof();
@@ -494,43 +492,13 @@ impl Node {
         self.policy.load(Relaxed)
     }
 
-    #[inline]
-    pub(super) fn first_child(&self) -> u32 {
-        self.first_child.load(Relaxed)
-    }
-
-    pub(super) fn set_first_child(&self, child: u32) {
-        self.first_child.store(child, Relaxed);
-    }
-
-    #[inline]
-    pub(super) fn best_unvisited(&self) -> u32 {
-        self.best_unvisited.load(Relaxed)
-    }
-
-    /// The caller holds the claim or the lock for growth.
-    pub(super) fn set_best_unvisited(&self, rank: u32) {
-        self.best_unvisited.store(rank, Relaxed);
-    }
-
-    /// Valid in the last node of a full run that is not the last one.
-    #[inline]
-    pub(super) fn next_run(&self) -> u32 {
-        self.next.load(Relaxed)
-    }
-
-    /// The first node of `run` is published after this.
-    pub(super) fn set_next_run(&self, run: u32) {
-        self.next.store(run, Relaxed);
-    }
-
     /// The lock for appending a child. False if another thread holds it.
     pub(super) fn lock_for_growth(&self) -> bool {
         self.meta.fetch_or(meta::GROWING, Acquire) & meta::GROWING == 0
     }
 
     pub(super) fn unlock_with_new_child(&self) {
-        // Others may set bits of `meta` at the same time. Only this thread changes the count of children.
+        // Others may set bits meanwhile. Only this thread changes the count of children.
         self.meta
             .fetch_add((1 << meta::CHILDREN_SHIFT) - meta::GROWING, Release);
     }
@@ -549,8 +517,7 @@ impl Node {
         self.meta.store(meta::UNEXPANDED, Release);
     }
 
-    /// Makes it a leaf that keeps its visits. The caller is alone in the tree, and has released what was
-    /// below.
+    /// Makes it a leaf that keeps its visits. The caller is alone in the tree.
     pub(super) fn collapse(&self) {
         self.policy.store(0, Relaxed);
         self.meta.store(meta::UNEXPANDED, Release);
@@ -563,16 +530,14 @@ impl Node {
         self.meta.store(meta::TERMINAL | proof_bits(proof), Release);
     }
 
-    /// A certainly lost move loses its policy: as a visited move it would lower its siblings' first-play
-    /// urgency.
+    /// As a visited move it would lower its siblings' first-play urgency.
     fn drop_policy_if_lost(&self, proof: Proof) {
         if proof.is_loss() {
             self.edge.store(Edge::packed(self.edge().mv(), 0).0, Relaxed);
         }
     }
 
-    /// A draw by repetition: the position occurred `cycle` plies ago, after the root. The way back counts as
-    /// plies to the end, as in Lc0.
+    /// The way back, `cycle` plies, counts as plies to the end, as in Lc0.
     pub(crate) fn set_two_fold_draw(&self, cycle: u8) -> Value {
         let value = Value {
             m: cycle.into(),
@@ -584,8 +549,7 @@ impl Node {
         value
     }
 
-    /// Makes a draw by repetition a leaf again and gives the visits to take back, `None` after another
-    /// thread.
+    /// Makes a draw by repetition a leaf again. Gives the visits to take back, `None` after another thread.
     pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
         let now = self.meta.load(Relaxed);
@@ -628,7 +592,7 @@ impl Node {
         }
     }
 
-    /// Results outside of `bounds` become impossible. True if any was still possible.
+    /// True if a result outside of `bounds` was still possible.
     pub(crate) fn narrow(&self, bounds: ProvenBounds) -> bool {
         let cannot_lose = if bounds.worst > ProofOutcome::Loss {
             meta::CANNOT_LOSE
@@ -689,11 +653,10 @@ impl Node {
         correction
     }
 
-    /// Prepares a node to be searched as the root. Visits under way go on. Nobody else changes it or its
-    /// `children` meanwhile.
+    /// Visits under way go on. Nobody else changes the node or its `children` meanwhile.
     ///
-    /// A proof is forgotten: the mean becomes that of the children's visits and one of the node's own. A leaf
-    /// loses the visits that it kept when it was pruned, since a root needs a visit of its own to have moves.
+    /// A proof is forgotten: the mean becomes that of the children's visits and one of its own. A pruned leaf
+    /// loses its visits, since a root needs one of its own to have moves.
     pub(super) fn become_root<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = match (self.proof(), self.state()) {
             (Some(proof), _) => with_visits_below(VisitSum::finished(1, proof.value()), children),
@@ -705,8 +668,8 @@ impl Node {
         });
     }
 
-    /// Revalues the visits of a descendant, and gives the change for ancestors. `None` if this node's result
-    /// is certain, so that ancestors don't change.
+    /// Revalues a descendant's visits, and gives the change for ancestors: `None` if this node's result is
+    /// certain.
     pub(crate) fn correct(&self, by: Correction) -> Option<Correction> {
         let visits = self.lock_sums();
         // Visits that have ended below may still be under way here.
@@ -728,7 +691,7 @@ fn proof_bits(proof: Proof) -> u32 {
     (proof.outcome as u32) << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct SavedNode {
     visits: VisitSum,
     proof: u32,
@@ -749,8 +712,7 @@ impl Node {
         });
     }
 
-    /// Counts the visits of `children` and one of the node's own, if it has fewer. The caller is alone with
-    /// them.
+    /// Counts the visits of `children` and one of its own, if it has fewer. The caller is alone with them.
     pub(super) fn count_visits_below<'a>(&self, children: impl Iterator<Item = &'a Node>) {
         let sum = with_visits_below(VisitSum::finished(1, self.mean()), children);
         if sum.finished > self.visits() && self.proof().is_none() {
@@ -768,7 +730,7 @@ impl Node {
         VisitSum::finished(self.visits().min(1), self.mean())
     }
 
-    /// Puts back earlier visits. Proofs found since stay, with a visit at least: what is certain is known.
+    /// Proofs found since stay, with a visit at least.
     pub(super) fn put_back(&self, before: VisitSum) {
         let proven = |proof: Proof| VisitSum::finished(before.finished.max(1), proof.value());
         self.replace_visits(self.proof().map_or(before, proven), || ());

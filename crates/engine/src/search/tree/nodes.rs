@@ -1,4 +1,4 @@
-//! The nodes of a game, how they hang together, and the memory that they take.
+//! The nodes of a game, and how they hang together.
 //!
 //! ```text
 //!  Node, 48 bytes                    run of policy cells, 2 moves each
@@ -13,12 +13,10 @@
 //!                                run of 1   run of 1   run of 1   run of 1   run of 2, then 2, 4, 4, …
 //! ```
 //!
-//! The moves are listed again when a child is made, which keeps its move and policy in itself. The node knows
-//! its best unvisited move, so that a descent seldom looks at the policy. Most nodes are visited once: they
-//! cost a node and two bytes per legal move.
+//! A child keeps its move and policy in itself. The node knows its best unvisited move, so that a descent
+//! seldom looks at the policy. Most nodes are visited once: they cost a node and two bytes per legal move.
 //!
-//! Children lie in the order in which they were made. The last node of a run leads to the next run. An eighth
-//! of all nodes is room for more children.
+//! Children lie in the order in which they were made. An eighth of all nodes is room for more.
 
 use thiserror::Error;
 
@@ -46,12 +44,11 @@ pub(crate) struct Tree {
     limit: AtomicU64,
     /// True if an allocation failed since the last pruning.
     pub(super) full: AtomicBool,
-    /// True if the tree was pruned since the game last left something behind. Relaxed: only the thread that
-    /// moves the root asks.
+    /// Since the game last left something behind. Relaxed: only the thread that moves the root asks.
     pub(super) pruned: AtomicBool,
-    /// True once a thread has died at work in the tree. Relaxed: whoever asks has seen that thread leave.
+    /// A thread has died at work. Relaxed: whoever asks has seen it leave.
     damaged: AtomicBool,
-    /// Changed only under the exclusive lock below, and by the thread that moves the root.
+    /// Changed under the exclusive lock below, and by the thread that moves the root.
     pub(super) pruning: Mutex<PruningWalk>,
     /// Held shared by all who use nodes that may be pruned, exclusively for pruning.
     pub(super) traffic: RwLock<()>,
@@ -71,7 +68,7 @@ const PRUNING_PART: u64 = 16;
 const ROOMY_PART: u64 = 8;
 /// … or this many slots.
 const ROOMY_SLOTS: u64 = 1 << 18;
-/// The least limit of a tree, bytes: less is of no use to a search.
+/// Bytes: less is of no use to a search.
 const MIN_LIMIT: u64 = 8_000_000;
 
 /// Powers of two.
@@ -89,7 +86,7 @@ const TAKEN: u16 = u16::MAX;
 /// Above the rank of every unvisited move, not above that of a taken one.
 const NO_RANK: u32 = (TAKEN as u32) << 8;
 
-/// A move without a child: its index among the legal moves, and its policy.
+/// A move without a child, by its index among the legal moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unvisited {
     pub(crate) index: u8,
@@ -179,7 +176,7 @@ impl Tree {
         self.damaged.store(true, Relaxed);
     }
 
-    /// Claims and visits under way may stay for ever, which makes the tree useless.
+    /// Claims and visits under way may stay for ever.
     pub(crate) fn is_damaged(&self) -> bool {
         self.damaged.load(Relaxed)
     }
@@ -213,7 +210,7 @@ impl Tree {
             cell.store(high << 16 | u32::from(cache::compress(pair[0])), Relaxed);
         }
         let node = self.node(id);
-        node.set_best_unvisited(best_rank(cells, NO_RANK));
+        node.best_unvisited.store(best_rank(cells, NO_RANK), Relaxed);
         node.set_expanded(start, policy.len());
         Ok(())
     }
@@ -240,13 +237,13 @@ impl Tree {
     #[inline]
     pub(crate) fn best_unvisited(&self, node: &Node, last: Option<Unvisited>) -> Option<Unvisited> {
         Unvisited::ranked(match last {
-            None => node.best_unvisited(),
+            None => node.best_unvisited.load(Relaxed),
             Some(last) => best_rank(self.policy_cells(node), last.rank()),
         })
     }
 
-    /// Makes the last node of `path`, a draw by repetition that the root has moved past, a leaf again. Its
-    /// visits are taken back from the whole path.
+    /// Makes the end of `path`, a draw by repetition that the root has moved past, a leaf again. Takes its
+    /// visits back from the whole path.
     pub(crate) fn revert_two_fold_draw(&self, path: &[NodeId]) -> u32 {
         let draw = path.last().map_or(Value::DRAW, |&leaf| self.node(leaf).mean());
         let visits = path
@@ -282,7 +279,7 @@ impl Tree {
     }
 }
 
-pub(super) fn policy_cells(moves: usize) -> u32 {
+fn policy_cells(moves: usize) -> u32 {
     moves.div_ceil(2).max(1) as u32
 }
 
@@ -291,7 +288,6 @@ pub(super) struct ChildRun {
     pub(super) children: u32,
 }
 
-#[derive(Debug)]
 pub(crate) struct Children<'a> {
     tree: &'a Tree,
     id: u32,
@@ -311,7 +307,7 @@ impl<'a> Iterator for Children<'a> {
         let node = self.tree.node(id);
         self.index += 1;
         self.id = if starts_run(self.index) {
-            node.next_run()
+            node.next.load(Relaxed)
         } else {
             self.id + 1
         };
@@ -364,7 +360,8 @@ impl Tree {
         };
         self.node(child).reset(Edge::packed(mv, unvisited.policy));
         cell.fetch_or(u32::from(TAKEN) << shift, Relaxed);
-        node.set_best_unvisited(best_rank(self.policy_cells(node), NO_RANK));
+        node.best_unvisited
+            .store(best_rank(self.policy_cells(node), NO_RANK), Relaxed);
         node.unlock_with_new_child();
         Ok(Some(child))
     }
@@ -378,8 +375,8 @@ impl Tree {
         }
         let run = self.allocate(&self.nodes, len as u32)?;
         match last {
-            None => node.set_first_child(run),
-            Some((_, last)) => last.set_next_run(run),
+            None => node.first_child.store(run, Relaxed),
+            Some((_, last)) => last.next.store(run, Relaxed),
         }
         Ok(NodeId(run))
     }
@@ -387,7 +384,7 @@ impl Tree {
     #[inline]
     pub(crate) fn fetch_first_child(&self, node: &Node) {
         if node.child_count() > 0 {
-            self.nodes.fetch(node.first_child());
+            self.nodes.fetch(node.first_child.load(Relaxed));
         }
     }
 
@@ -401,7 +398,7 @@ impl Tree {
         let count = node.child_count();
         Children {
             tree: self,
-            id: node.first_child(),
+            id: node.first_child.load(Relaxed),
             index: 0,
             count,
         }

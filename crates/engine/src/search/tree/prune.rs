@@ -1,9 +1,7 @@
-//! Frees memory: in a tree that has grown to its limit, and where the game has left a part of its tree.
+//! Frees memory: of a tree at its limit, and of what the game has left.
 //!
-//! In a full tree the least visited positions become leaves again, which keep their visits and mean. So a
-//! search goes on at its limit, with its best lines untouched. All threads wait meanwhile, so each pruning
-//! covers a part of a large tree, and the next one continues there. The [`Reclaimer`] frees what the game has
-//! left.
+//! In a full tree the least visited positions become leaves again, which keep their visits and mean. All
+//! threads wait meanwhile, so each pruning covers a part of a large tree, and the next one continues there.
 
 use std::time::Duration;
 
@@ -40,7 +38,7 @@ struct PruningBounds {
 }
 
 impl Tree {
-    /// The guard to hold while nodes below the root's children are used.
+    /// For the use of nodes below the root's children.
     pub(crate) fn enter(&self) -> Inside<'_> {
         self.traffic.read()
     }
@@ -53,8 +51,8 @@ impl Tree {
         self.traffic.try_read_for(patience)
     }
 
-    /// Frees nodes below `root` whose parents have the fewest visits and none under way: about a quarter of a
-    /// small tree, less of a large one, nothing if another thread has just pruned. The caller must not hold
+    /// Frees nodes whose parents have the fewest visits and none under way: about a quarter of a small tree,
+    /// less of a large one, nothing if another thread has just pruned. The caller must not hold
     /// [`Tree::enter`].
     pub(crate) fn prune(&self, root: NodeId, is_over: impl Fn() -> bool) {
         self.prune_within(BOUNDS, root, is_over);
@@ -65,7 +63,7 @@ impl Tree {
         if !self.is_full() || is_over() {
             return;
         }
-        // When the game has moved on, the runs it left may have other lengths than needed.
+        // What the game has left may have other lengths than needed.
         let begins_to_prune = self.pruning.lock().root != Some(root);
         if !(begins_to_prune && self.join_free_runs()) {
             self.walk_on(bounds, root, is_over);
@@ -116,7 +114,7 @@ impl Tree {
         }
     }
 
-    /// The estimate takes nodes at equal distances in memory.
+    /// Estimated from nodes at equal distances in memory.
     fn visits_to_prune(&self) -> u32 {
         let mut children = vec![0u64; MAX_PRUNED_VISITS + 1];
         let mut all = 0;
@@ -148,15 +146,13 @@ fn has_children(node: &Node) -> bool {
 
 type ReclaimTask = Box<dyn FnOnce() + Send>;
 
-#[derive(Debug)]
 pub(crate) struct Reclaimer {
     /// `None` frees at once, on the thread that discards.
     queue: Option<Sender<ReclaimTask>>,
 }
 
 impl Reclaimer {
-    /// On a thread that ends with the last task after the drop, or in place if the system has no thread to
-    /// spare.
+    /// On a thread that outlives the drop until its last task, or in place if the system has none to spare.
     pub(crate) fn new() -> Reclaimer {
         let (queue, tasks) = unbounded::<ReclaimTask>();
         let thread = std::thread::Builder::new().name("reclaim".into());
@@ -178,8 +174,7 @@ impl Reclaimer {
     }
 }
 
-/// Frees the root in `run` with all below it, except the subtree of `keep`. No worker of an earlier
-/// search may still touch them.
+/// Frees the root in `run` and its subtree, except that of `keep`. No worker may still touch them.
 pub(super) fn release_part(tree: &Tree, root: NodeId, run: Run, keep: NodeId) {
     release_subtree(tree, root, keep);
     tree.nodes.release(run);
@@ -219,7 +214,7 @@ fn release_subtree(tree: &Tree, root: NodeId, keep: NodeId) -> u64 {
             );
         }
         tree.release_policy(node);
-        // Sampling the tree by memory finds nothing below it any more.
+        // So samples find nothing below it.
         node.collapse();
     }
     released

@@ -1,11 +1,11 @@
 //! The tree of one game: it knows its root, and moves on as the game does.
 //!
-//! In an analysis the game also goes back and forth: then what lies outside the new root is kept while there
-//! is memory. Visits to a root don't count for the positions above it, so a node that was searched as the
-//! root gets its earlier visits back once a position above it is searched. Its subtree stays.
+//! In an analysis the game also goes back: then what lies outside the new root is kept while there is memory.
+//! Visits to a root don't count above it, so a former root gets its earlier visits back once a position above
+//! it is searched. Its subtree stays.
 //!
 //! Likewise visits count only for the moves that a search could choose from. One of chosen moves begins with
-//! those that searches of all moves have given them, and leaves none behind but its subtrees.
+//! those of searches of all moves, and leaves only its subtrees behind.
 
 use std::sync::Arc;
 
@@ -20,15 +20,13 @@ use crate::search::sync::atomic::Ordering;
 /// Trees kept for positions that did not follow from each other.
 const MAX_KEPT: usize = 8;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Past {
-    /// They stay while there is memory, as the game may come back. No worker of an earlier search may still
-    /// take part.
+    /// While there is memory, as the game may come back. No worker of an earlier search may still take part.
     Keep,
     Release,
 }
 
-#[derive(Debug)]
 pub(crate) struct GameTree {
     pub(crate) tree: Arc<Tree>,
     pub(crate) root: NodeId,
@@ -38,11 +36,11 @@ pub(crate) struct GameTree {
     /// The root lies in the last one.
     kept: Vec<KeptTree>,
     way: Vec<NodeId>,
-    /// Nodes of the way that were searched as roots, from the top on, with what they were before.
+    /// Nodes of the way that were roots, from the top on, as they were before.
     stepped_into: Vec<(NodeId, SavedNode)>,
 }
 
-/// The only moves that may be played at the root, whose visits and mean are of these moves alone.
+/// The moves that may be played at the root, whose visits and mean are of these alone.
 #[derive(Debug)]
 struct Choice {
     moves: Vec<Move>,
@@ -52,7 +50,6 @@ struct Choice {
     of_children: Vec<VisitSum>,
 }
 
-#[derive(Debug)]
 struct KeptTree {
     top: NodeId,
     run: Run,
@@ -90,8 +87,8 @@ impl GameTree {
         })
     }
 
-    /// Keeps the visits of the last position of `history` if the game came there through a kept tree.
-    /// `reclaimer` frees the rest once `quiescence` has returned, when no earlier worker can touch it.
+    /// Keeps the visits of the last position if the game came there through a kept tree. `reclaimer` frees
+    /// the rest once `quiescence` has returned, when no earlier worker can touch it.
     pub(crate) fn advance(
         &mut self,
         history: History,
@@ -174,7 +171,7 @@ impl GameTree {
         self.choice.is_some() && self.chosen_moves() != self.choice_of(wanted)
     }
 
-    /// The legal moves among `wanted` in their own order, or none if these are all.
+    /// The legal moves among `wanted`, or none if these are all.
     fn choice_of(&self, wanted: &[Move]) -> Vec<Move> {
         let legal = self.history.legal_moves();
         let mut moves = legal.to_vec();
@@ -185,8 +182,8 @@ impl GameTree {
         moves
     }
 
-    /// Lets only `wanted` moves be played at the root, or all legal ones if there are none. No worker may
-    /// still take part in a search of the choice that this ends.
+    /// Lets only `wanted` moves be played at the root, or all if there are none. No worker may still take
+    /// part in a search of the choice that this ends.
     pub(crate) fn choose_moves(&mut self, wanted: &[Move]) {
         let moves = self.choice_of(wanted);
         if moves == self.chosen_moves() {
@@ -210,7 +207,7 @@ impl GameTree {
         root.count_visits_of(VisitSum::default(), chosen);
     }
 
-    /// Restores the visits of the root and its children to those that searches of all moves have made.
+    /// Restores the visits that searches of all moves have made.
     fn undo(&self, choice: &Choice) {
         let _alone = self.tree.traffic.write();
         let root = self.tree.node(self.root);
@@ -222,7 +219,7 @@ impl GameTree {
         root.count_visits_of(choice.of_root, children());
     }
 
-    /// Restores the nodes above the present root for visits from above, except on the way to the next root.
+    /// Restores former roots for visits from above, except on the way to the next root.
     fn leave_way_for(&mut self, next: &[NodeId]) {
         // A search that is over may still be backing up a batch.
         let _alone = self.tree.traffic.write();
@@ -252,7 +249,7 @@ impl GameTree {
         self.way = way.nodes;
     }
 
-    /// The way through `kept` to the last position of `history`, if the game went through it.
+    /// To the last position of `history`, if the game went through `kept`.
     fn follow(&self, kept: &KeptTree, history: &History) -> Option<Way> {
         if !continues(history, &kept.history) {
             return None;

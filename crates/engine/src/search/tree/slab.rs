@@ -1,11 +1,9 @@
 //! Memory of the tree: runs of slots addressed by 32-bit index, in blocks that never move.
 //!
-//! [`super::Tree`] decides when a run may be handed back. Slots consist of atomics, so that every thread may
-//! hold `&T` while others write.
+//! Slots consist of atomics, so that every thread may hold `&T` while others write.
 //!
-//! Each block is twice as long as the one before. It comes zeroed from the system: a page becomes resident
-//! when it is first written. Large pages keep most of a large tree's descents within the TLB. All `unsafe`
-//! code of the search is here.
+//! Each block is twice as long as the one before, and comes zeroed from the system: a page becomes resident
+//! when it is written. Large pages keep most descents within the TLB.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,9 +17,9 @@ use crate::search::sync::atomic::{
 use crate::search::sync::{BLOCKS, FIRST_BLOCK as FIRST, Mutex, OnceLock, REGIONS, zeroed_block};
 use crate::system::huge_pages::{HUGE_PAGE, prefer_huge_pages};
 
-/// Slots that a thread takes at once. So threads seldom write to the same cache line.
+/// Slots that a thread takes at once, to seldom share a cache line.
 const CHUNK: u32 = 4096;
-/// Chunks that threads take slots from at the same time. More threads share them.
+/// Chunks that threads take slots from. More threads share them.
 const SHARES: usize = 16;
 
 thread_local! {
@@ -36,7 +34,7 @@ thread_local! {
 /// Bytes that the system must have left beside a new block.
 const RESERVE: usize = 16 << 20;
 
-/// This many consecutive slots belong to one region, the next ones to the next region, in turn.
+/// Consecutive slots of one region. The next ones belong to the next region, in turn.
 const STRIPE: u32 = 1 << 16;
 
 pub(super) const CLASSES: usize = 128;
@@ -48,9 +46,9 @@ pub(super) struct RunClasses {
     pub(super) within: fn(u32) -> usize,
 }
 
-/// A slot that can hold the index of the next free run while its own run is free.
+/// Holds the index of the next free run while its own run is free.
 pub(super) trait Slot: Zeroed {
-    /// The cell for that index, meaningless while the run is in use.
+    /// Meaningless while the run is in use.
     fn link(&self) -> &AtomicU32;
 }
 
@@ -63,7 +61,7 @@ impl Slot for AtomicU32 {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Run {
     pub(super) start: u32,
     pub(super) len: u32,
@@ -81,10 +79,10 @@ impl Run {
     }
 }
 
-/// No further region is joined after this many free runs: sorting them takes some hundredths of a second.
+/// No further region is joined after so many free runs: sorting them takes some hundredths of a second.
 const MANY_RUNS: usize = 1 << 18;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Joined {
     /// Joined free runs, the shortest first.
     chunks: Vec<Run>,
@@ -101,12 +99,10 @@ pub(super) struct Slab<T> {
     classes: RunClasses,
     /// The first slot that no chunk contains so far.
     next: CachePadded<AtomicU32>,
-    /// The free part of each chunk that threads take slots from: its start in the upper half, its end in the
-    /// lower.
+    /// The free part of each chunk: its start in the upper half, its end in the lower.
     chunks: [CachePadded<AtomicU64>; SHARES],
     idle: AtomicU64,
-    /// A stack of free runs per region and class: the index of the top, and above it a counter against the
-    /// ABA problem.
+    /// A stack of free runs per region and class: its top, and above that a counter against the ABA problem.
     free: Box<[AtomicU64]>,
     /// For each class a bit for every region whose stack may hold runs.
     filled: [AtomicU64; CLASSES],
@@ -159,8 +155,8 @@ impl<T: Slot> Slab<T> {
         self.blocks[block].get_or_init(|| take_block((FIRST as usize) << block))
     }
 
-    /// False if a new block begins at the slot, and the system has too little memory for it. Taking it would
-    /// end the process.
+    /// False if a new block begins there for which the system has too little memory. Taking it would end the
+    /// process.
     fn has_memory_from(&self, index: u32) -> bool {
         let (block, place) = place(index);
         // Taken on trial and given back. No page of it becomes resident.
@@ -187,8 +183,8 @@ impl<T: Slot> Slab<T> {
         let _ = index;
     }
 
-    /// A run of `len` slots, fewer than [`CHUNK`], with whatever content was there before. `None` if
-    /// [`Slab::grow`] or [`Slab::carve`] must help.
+    /// A run of `len` slots, fewer than [`CHUNK`], with any content. `None` if [`Slab::grow`] or
+    /// [`Slab::carve`] must help.
     #[inline]
     pub(super) fn allocate(&self, len: u32) -> Option<u32> {
         if let Some(start) = self.pop((self.classes.within)(len)) {
@@ -258,8 +254,7 @@ impl<T: Slot> Slab<T> {
                 Err(now) => old = now,
             }
         }
-        // If another thread clears the bit now, it stays cleared until the next push. The run is joined all
-        // the same.
+        // If another thread clears the bit now, the run is joined all the same.
         if self.filled[class].load(Relaxed) >> region & 1 == 0 {
             self.filled[class].fetch_or(1 << region, Relaxed);
         }
@@ -297,8 +292,8 @@ impl<T: Slot> Slab<T> {
             if start == 0 {
                 return None;
             }
-            // If another thread takes this run first, the link read here is garbage, but then the counter in
-            // `top` has changed and the exchange fails.
+            // If another thread takes this run first, the link is garbage, but then the counter has changed
+            // and the exchange fails.
             let next = self.slot(start).link().load(Relaxed);
             match top.compare_exchange_weak(old, retagged(old, next), Acquire, Acquire) {
                 Ok(_) => return Some(start),
@@ -335,8 +330,8 @@ impl<T: Slot> Slab<T> {
 
 /// Needed only in a slab that can grow no more.
 impl<T: Slot> Slab<T> {
-    /// Joins the free runs of as many regions as are worth the work, and of the next ones next time. The
-    /// result counts the slots in chunks that any run fits into.
+    /// Joins the free runs of as many regions as are worth the work, and of others next time. Counts the
+    /// slots in chunks that any run fits into.
     pub(super) fn join_free_runs(&self) -> u64 {
         let mut joined = self.joined.lock();
         let Joined {
@@ -367,8 +362,7 @@ impl<T: Slot> Slab<T> {
             continues
         });
         chunks.sort_unstable_by_key(|chunk| chunk.len);
-        // The others return to their classes: no short run is cut off a long chunk while there are short
-        // ones.
+        // Others return to their classes: no short run is cut off a long chunk while there are short ones.
         let short = chunks.partition_point(|chunk| chunk.len < CLASSES as u32);
         for chunk in chunks.drain(..short) {
             self.give_back_by_classes(chunk);
@@ -459,7 +453,7 @@ fn retagged(old: u64, index: u32) -> u64 {
     ((old >> 32).wrapping_add(1) << 32) | u64::from(index)
 }
 
-/// Blocks from this size on, bytes, lie on large pages, by which their resident memory grows.
+/// Blocks of so many bytes lie on large pages.
 const LARGE: usize = 4 << 20;
 
 /// A value that a block can hold.
@@ -475,7 +469,7 @@ fn place(index: u32) -> (usize, usize) {
     ((power - FIRST.ilog2()) as usize, (shifted ^ 1 << power) as usize)
 }
 
-pub(super) fn room(index: u32) -> u32 {
+fn room(index: u32) -> u32 {
     let (block, place) = place(index);
     ((u64::from(FIRST) << block) - place as u64) as u32
 }
@@ -484,7 +478,7 @@ fn share_block(a: u32, b: u32) -> bool {
     place(a).0 == place(b).0
 }
 
-pub(super) const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
+const END: u32 = (((1u64 << BLOCKS) - 1) * FIRST as u64 - 1) as u32;
 
 fn resident_bytes<T>(slots: u64) -> u64 {
     (slots * size_of::<T>() as u64).next_multiple_of(HUGE_PAGE as u64)

@@ -1,8 +1,7 @@
 //! Proves or bounds a position by what is known of its moves.
 //!
-//! One winning move decides the position before it, and so do proofs of all moves. Short of that, a sure draw
-//! means that the side to move can no longer lose. So a draw can be proven although some moves are open
-//! (Lc0's "sticky endgames").
+//! One winning move decides the position before it, and so do proofs of all moves. With a sure draw the side
+//! to move can no longer lose. So a draw can be proven although moves are open (Lc0's "sticky endgames").
 
 use std::cmp::Ordering::Equal;
 
@@ -42,7 +41,7 @@ pub(crate) fn of_moves(tree: &Tree, node: &Node) -> Verdict {
     verdict(unvisited.into_iter().chain(children))
 }
 
-/// Revalues the node's visits in the nodes before it. True if anything changed: a nearer mate counts too.
+/// Revalues the node's visits in those before it. True if anything changed, such as by a nearer mate.
 pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
     let Some((&last, ancestors)) = path.split_last() else {
         return false;
@@ -68,8 +67,8 @@ pub(super) fn judge(tree: &Tree, path: &[NodeId]) -> bool {
     }
 }
 
-/// Proves or bounds the ancestors of the last node of `path`, which has just been proven. Proven ones can
-/// still get a nearer mate. The root stays open, since the search decides which of its moves count.
+/// Proves or bounds the ancestors of the last node, which has just been proven. The root stays open, since
+/// the search decides which of its moves count.
 pub(crate) fn propagate(tree: &Tree, path: &[NodeId]) {
     for depth in (1..path.len() - 1).rev() {
         if !judge(tree, &path[..=depth]) {

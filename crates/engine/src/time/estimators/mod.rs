@@ -1,4 +1,4 @@
-//! Estimators of managers: pure formulas and small running averages.
+//! Formulas and running averages of managers.
 
 pub mod moves_left;
 mod nps;
@@ -7,7 +7,7 @@ pub use moves_left::LogLogistic;
 pub(crate) use moves_left::{MovesLeftEstimate, MovesLeftEstimator, MovesLeftInput};
 pub(crate) use nps::{NpsEstimator, NpsRule};
 
-/// A share learned from move to move: tree reuse, timeuse, the best move's visits.
+/// A share learned from move to move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LearnedShare {
     pub(crate) value: f64,
@@ -39,7 +39,7 @@ impl LearnedShare {
 
 /// Moves `from` towards `to`: `to − (to − from)·2^(−x/step)` (Lc0's PR 1195).
 ///
-/// `x` and `step` have the same unit. A `step` of 0 forgets at once, a negative `x` counts as 0.
+/// A `step` of 0 forgets at once, a negative `x` counts as 0.
 pub(crate) fn decay(from: f64, to: f64, step: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return from;

@@ -1,7 +1,6 @@
-//! Moves left: how many full moves our side still has to make in this game.
+//! How many full moves our side still has to make in this game.
 //!
-//! Estimators read the move number, the pieces on the board, the network's Moves Left Head, or a mix. The
-//! head's output M is in plies, all results are full moves of our side.
+//! The Moves Left Head's output M is in plies, all results are full moves of our side.
 
 use crate::options::{OptionGroup, option_group};
 use crate::params::{ParamError, Params};
@@ -18,7 +17,7 @@ pub struct MovesLeftInput {
     pub game_ply: GamePly,
     /// Pieces and pawns on the board, kings included.
     pub pieces: u32,
-    /// The head's M for the root, visit-weighted over the tree where there is one.
+    /// The head's M for the root, visit-weighted over the tree.
     pub m: Option<Plies>,
     /// Standard deviation of M over the tree.
     pub m_spread: Option<Plies>,
@@ -82,7 +81,7 @@ impl MovesLeftEstimator {
         }
     }
 
-    /// The estimator with the same estimates for a network without the head.
+    /// With the same estimates for a network without the head.
     pub(crate) fn without_head(self) -> MovesLeftEstimator {
         let counts = |member: &BlendMember| member.weight > 0.0 && !member.estimator.uses_head();
         match self {
@@ -141,15 +140,14 @@ impl LogLogistic {
     pub(crate) const MIDPOINT: f64 = 51.5;
     pub(crate) const STEEPNESS: f64 = 7.0;
 
-    /// Median full moves still to come after `ply` plies: m·(1 + 2·(k/m)^s)^(1/s) − k with k = ply/2. Always
-    /// above 0.
+    /// m·(1 + 2·(k/m)^s)^(1/s) − k with k = ply/2, always above 0.
     pub fn moves_left(&self, ply: GamePly) -> f64 {
         let LogLogistic { midpoint, steepness } = *self;
         let played = ply.as_f64() / 2.0;
         let ratio = played / midpoint;
         let power = ratio.powf(steepness);
         if power.is_infinite() {
-            // Far beyond the midpoint the 1 is lost in rounding.
+            // The 1 is lost in rounding.
             return played * (2f64.powf(1.0 / steepness) - 1.0);
         }
         midpoint * (1.0 + 2.0 * power).powf(1.0 / steepness) - played
@@ -168,9 +166,9 @@ const MOST: u32 = 32;
 /// Median number of full moves that our side still has to make, for 2, 3, … 32 pieces on the board.
 ///
 /// From 8 pieces on, the values come from 3,081 games of TCEC (every eighth of TCEC-Chess/tcecgames, without
-/// abandoned ones, moves to the adjudication), below from 2,556 games of Stockfish 15.1 against itself to
-/// mate, because TCEC adjudicates there by tablebases. Pooling adjacent violators made them monotone.
-/// Held-out mean absolute error on TCEC: 20.8 moves (bias −8.1), of `mle-legacy` 24.1 (−19.6).
+/// abandoned ones, moves to the adjudication), below from 2,556 games of Stockfish 15.1 against itself, as
+/// TCEC adjudicates there by tablebases. Pooling adjacent violators made them monotone. Held-out mean
+/// absolute error on TCEC: 20.8 moves (bias −8.1), of `mle-legacy` 24.1 (−19.6).
 const MEDIAN_MOVES: [f64; (MOST - FEWEST + 1) as usize] = [
     12.7, 12.7, 12.7, 12.7, 12.7, 12.7, 12.7, 15.0, 15.0, 18.6, 18.6, 21.5, 21.5, 24.0, 24.0, 26.0, 27.0,
     29.0, 33.0, 33.0, 37.0, 37.0, 41.0, 42.0, 45.7, 45.7, 48.0, 49.0, 54.0, 56.0, 59.0,
@@ -230,7 +228,7 @@ impl PieceCountTable {
     }
 }
 
-/// Up to this number the head is averaged with the table: in elementary wins it is up to twice too high.
+/// Up to this number the head is averaged with the table, as it is up to twice too high in elementary wins.
 const ELEMENTARY_PIECES: u32 = 4;
 
 option_group! {
@@ -294,8 +292,8 @@ option_group! {
 
 /// `blend`: the weighted mean of its members.
 ///
-/// The head's spread s lowers the weight of a member that reads M to w/(1 + (s/M)²). Without M its weight is
-/// 0, unless it is the only member.
+/// The spread s of M lowers the weight of a member that reads it to w/(1 + (s/M)²), 0 without M, unless it is
+/// the only member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blend {
     /// With their weights.

@@ -4,9 +4,9 @@ use crate::time::stats::SearchStats;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum NpsRule {
-    /// The mean of this game's measurements, with the first guess as `guess_s` seconds of them, then
-    /// exponential decay: halfway to the measured rate in `step_s` seconds (PR 1195 decays from the start:
-    /// `guess_s` ≥ `step_s`/ln 2).
+    /// The mean of this game's measurements, with the guess as `guess_s` seconds of them, then exponential
+    /// decay: halfway to the measured rate in `step_s` seconds (PR 1195 decays from the start: `guess_s` ≥
+    /// `step_s`/ln 2).
     Decay {
         step_s: f64,
         /// With 0 the first measurement replaces the guess.
@@ -15,15 +15,15 @@ pub(crate) enum NpsRule {
     /// Rises to the measured rate at once, falls to it linearly in the first `window_s` seconds of a move
     /// (today's Lc0). The game's first move takes the measurement alone.
     Window {
-        /// Seconds until the earlier moves' estimate is forgotten.
+        /// Until the earlier moves' estimate is forgotten.
         window_s: f64,
     },
 }
 
 /// The estimate during one move.
 ///
-/// Measures between returned evaluations, without the first batch's wait and nodes. (Lc0 counts that batch's
-/// nodes but not its time.)
+/// Measures between returned evaluations, without the first batch. (Lc0 counts that batch's nodes but not its
+/// time.)
 #[derive(Clone, Debug)]
 pub(crate) struct NpsEstimator {
     rule: NpsRule,
@@ -62,8 +62,7 @@ impl NpsEstimator {
 
     /// The estimator after the move.
     ///
-    /// A single batch gives the rate by the time since the search began: loading a network is not the
-    /// device's time.
+    /// A single batch gives the rate by the time since the search began.
     pub(crate) fn after_the_move(&self) -> NpsEstimator {
         let mut estimator = self.clone();
         if let (Some(first), None, 1) = (self.first, self.measured(), self.batches) {
@@ -82,12 +81,12 @@ impl NpsEstimator {
         estimator
     }
 
-    pub(crate) fn measured(&self) -> Option<f64> {
+    fn measured(&self) -> Option<f64> {
         rate(self.first?, self.last?)
     }
 
-    /// Where too low a value would stop the search too early: the higher of the estimate and this move's rate
-    /// until the game has measured one step.
+    /// Where too low a value would end the search: the higher of the estimate and this move's rate until the
+    /// game has measured one step.
     pub(crate) fn optimistic(&self) -> f64 {
         let settled = match self.rule {
             NpsRule::Decay { step_s, .. } => self.measured_s >= step_s,
@@ -118,7 +117,7 @@ impl NpsEstimator {
         }
         let first = *self.first.get_or_insert(now);
         let last = *self.last.get_or_insert(now);
-        // Between batches nothing is measured: a rate of 0 would make the estimate sway.
+        // Between batches a rate of 0 would make the estimate sway.
         if now.elapsed_s <= last.elapsed_s || now.nodes <= last.nodes {
             return;
         }
@@ -158,7 +157,7 @@ fn rate(from: NpsSample, to: NpsSample) -> Option<f64> {
     (seconds > 0.0).then(|| (to.nodes - from.nodes).max(0.0) / seconds)
 }
 
-/// Falls along a line to `measured` at the window's end. `before` and `now` are shares of the window.
+/// To `measured` at the window's end. `before` and `now` are shares of the window.
 fn fall_linearly(value: f64, measured: f64, before: f64, now: f64) -> f64 {
     if value <= measured || now >= 1.0 {
         return measured;

@@ -1,6 +1,6 @@
-//! `argo`: ArGO's manager, which thinks longer about moves that turn out to be difficult.
+//! `argo`: ArGO's manager, which thinks longer about difficult moves.
 //!
-//! The clock and a difficulty give the time limit. Each iteration updates the difficulty.
+//! Each iteration updates the difficulty.
 //!
 //! ```text
 //! limit = difficulty·f·(time − overhead + (n − 1)·inc)/(1.5·difficulty + n − 1)·scale
@@ -8,7 +8,7 @@
 //!
 //! n are the moves to go, at most 40. f is 0.75 for the optimum, and 1.5 with `max-difficulty` for the
 //! maximum. The scale shrinks on short clocks and with many moves to go. The search ends with the first
-//! iteration past the optimum, at the maximum, or at a near mate.
+//! iteration past the optimum, or at a near mate.
 
 use crate::options::option_group;
 use crate::time::facts::MoveFacts;
@@ -46,7 +46,7 @@ const EMERGENCY_MS: f64 = 10_000.0;
 const EMERGENCY_SHARE: f64 = 0.2;
 
 option_group! {
-    /// The manager, which is its parameter: it remembers nothing from move to move.
+    /// The manager remembers nothing from move to move.
     #[derive(Copy)]
     pub(crate) struct Argo {
         /// Maximum difficulty of a move. An ordinary move has a difficulty of 1.
@@ -54,7 +54,7 @@ option_group! {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 struct ArgoClock {
     main_ms: f64,
     available_ms: f64,
@@ -75,19 +75,16 @@ impl ArgoClock {
     }
 
     fn limit_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
-        self.planned_ms(difficulty, branch_factor).min(self.available_ms)
-    }
-
-    fn planned_ms(&self, difficulty: f64, branch_factor: f64) -> f64 {
-        // The listing never reaches its branch for less than 5 s.
-        if self.main_ms < EMERGENCY_MS {
-            return self.main_ms * EMERGENCY_SHARE;
-        }
         let others = f64::from(self.moves - 1);
         let total_ms = self.main_ms + others * self.inc_ms;
         let share = difficulty * branch_factor / (difficulty * MAX_BRANCH_FACTOR + others);
-        let limit_ms = share * total_ms * self.low_time_scale() * self.phase_scale();
-        limit_ms.max(MIN_LIMIT_MS)
+        // The listing never reaches its branch for less than 5 s.
+        let planned_ms = if self.main_ms < EMERGENCY_MS {
+            self.main_ms * EMERGENCY_SHARE
+        } else {
+            (share * total_ms * self.low_time_scale() * self.phase_scale()).max(MIN_LIMIT_MS)
+        };
+        planned_ms.min(self.available_ms)
     }
 
     fn low_time_scale(&self) -> f64 {
@@ -113,7 +110,7 @@ const SCORE_DROP: f64 = 50.0;
 const STABLE_SCORE: f64 = 10.0;
 const FIRST_STABLE_ITERATION: u32 = 10;
 const SHORT_MATE: u32 = 5;
-/// A longer mate ends it if it is this much nearer than the iteration's number.
+/// A longer mate must be this much nearer than the iteration's number.
 const MATE_MARGIN: u32 = 5;
 /// A position is tactical with this share of tactical moves, …
 const TACTICAL_SHARE: f64 = 1.0 / 3.0;
@@ -170,7 +167,7 @@ impl Difficulty {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct ArgoRule {
     clock: ArgoClock,
     difficulty: Difficulty,
@@ -283,7 +280,7 @@ mod tests {
     #[test]
     fn forty_moves_at_most() {
         let moves = |movestogo| {
-            let limit = Limit::from(Bounds {
+            let limit = Limit::Until(Bounds {
                 time: Some(Millis(1.0)),
                 movestogo,
                 ..Bounds::default()

@@ -1,7 +1,7 @@
 //! Iterations for managers that were made for iterative deepening.
 //!
-//! A search by visits has none: one ends each time the number of nodes reaches the next power of two, so that
-//! its number, log2(nodes), grows like a depth.
+//! One ends each time the number of nodes reaches the next power of two, so that its number, log2(nodes),
+//! grows like a depth.
 
 use std::fmt::Debug;
 
@@ -53,7 +53,7 @@ pub(crate) trait IterationRule: Debug + Send {
     fn limit_ms(&self) -> f64;
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct IterationStopper<Rule> {
     pub(super) rule: Rule,
     wait: FirstEvaluationWait,

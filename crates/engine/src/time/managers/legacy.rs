@@ -1,4 +1,4 @@
-//! `legacy`, Lc0's default manager: the clock divided by the moves left, plus time spared earlier.
+//! `legacy`, Lc0's default manager.
 //!
 //! ```text
 //! budget = (1 + bonus)·max(0, T − S)/ML + immediate-use·S
@@ -19,7 +19,7 @@ use crate::time::units::{GamePly, Millis};
 
 /// The first move's bonus stops growing here.
 const MAX_BOOK_PLIES: GamePly = GamePly(12);
-/// `Slowmover` above 1 has no effect below this: smart pruning needs time to give the surplus back.
+/// `Slowmover` above 1 has no effect below this.
 const SLOWMOVER_FROM_MS: f64 = 200.0;
 
 option_group! {
@@ -42,7 +42,7 @@ option_group! {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Legacy {
     params: LegacyParams,
     /// Budgeted minus used over the game, negative after overdrafts.
@@ -124,7 +124,7 @@ mod tests {
     use crate::time::facts::{Bounds, Limit};
 
     fn facts(time_ms: f64, inc_ms: f64, movestogo: Option<u32>) -> MoveFacts {
-        let limit = Limit::from(Bounds {
+        let limit = Limit::Until(Bounds {
             time: Some(Millis(time_ms)),
             inc: Millis(inc_ms),
             movestogo,

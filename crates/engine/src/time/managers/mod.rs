@@ -1,4 +1,4 @@
-//! The time managers, one file each, and their choice by name.
+//! The time managers, and their choice by name.
 
 use std::time::Duration;
 
@@ -148,14 +148,14 @@ mod tests {
             reserve_ms in 0.0..1e4, movestogo in proptest::option::of(0u32..100), game_ply in 0u32..2000,
             first_move: bool, reused_nodes in 0u64..1_000_000,
         ) {
-            let limit = Limit::from(Bounds { time: Some(Millis(time_ms)), inc: Millis(inc_ms), movestogo, ..Bounds::default() });
+            let limit = Limit::Until(Bounds { time: Some(Millis(time_ms)), inc: Millis(inc_ms), movestogo, ..Bounds::default() });
             let facts = MoveFacts {
                 limit, overhead: Millis(overhead_ms), reserve: Millis(reserve_ms), game_ply: GamePly(game_ply), first_move,
                 reused_nodes: Nodes(reused_nodes),
                 pieces: 20, legal_moves: 30, ..MoveFacts::default()
             };
             let richer = MoveFacts {
-                limit: Limit::from(Bounds { time: Some(Millis(time_ms + more_ms)), ..limit.bounds() }), ..facts.clone()
+                limit: Limit::Until(Bounds { time: Some(Millis(time_ms + more_ms)), ..limit.bounds() }), ..facts.clone()
             };
             for Registered { name, .. } in MANAGERS {
                 let less = budget(name, &facts);
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn huge_clocks_resumed_games_and_last_moves() {
         let limit = |time_ms, inc_ms, movestogo| {
-            Limit::from(Bounds {
+            Limit::Until(Bounds {
                 time: Some(Millis(time_ms)),
                 inc: Millis(inc_ms),
                 movestogo,

@@ -1,4 +1,4 @@
-//! `simple`: a share of the clock that grows with the move number and the increment.
+//! `simple`, the shortest manager that learns.
 //!
 //! ```text
 //! budget = (time − overhead)·((base-pct + ply·ply-pct)/100 + time-factor·inc/time)·bonus + saved

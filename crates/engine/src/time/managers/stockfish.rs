@@ -1,6 +1,6 @@
 //! `stockfish`: Stockfish's time manager of 2013, for a search by visits.
 //!
-//! The importance of this move against that of the moves to come shares out the clock. The search may stop
+//! The clock is shared out by the importance of this move against that of those to come. The search may stop
 //! after each iteration. An unstable best move gets extra time, a large change of the score the maximum.
 
 use crate::options::option_group;
@@ -40,7 +40,7 @@ const MAX_RATIO: f64 = 7.0;
 const STEAL_RATIO: f64 = 0.33;
 
 option_group! {
-    /// The manager, which is its parameters: it remembers nothing from move to move.
+    /// The manager remembers nothing from move to move.
     #[derive(Copy)]
     pub(crate) struct Stockfish {
         /// Number of moves for which time is reserved on the clock.
@@ -108,8 +108,8 @@ fn share(max_ratio: f64, steal_ratio: f64, this: f64, others: f64) -> f64 {
     in_trouble.min(with_stealing)
 }
 
-/// Games of 7,780 in the CCRL database that were undecided (neither side more than 275 centipawns ahead)
-/// after as many plies as the index. From Stockfish's time manager of 2013 (GPL-3.0-or-later).
+/// Of 7,780 games of CCRL, those undecided (neither side 275 centipawns ahead) after so many plies. From
+/// Stockfish's time manager of 2013 (GPL-3.0-or-later).
 const UNDECIDED_GAMES: [u16; 512] = [
     7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780, 7780,
     7780, 7780, 7780, 7778, 7778, 7776, 7776, 7776, 7773, 7770, 7768, 7766, 7763, 7757, 7751, 7743, 7735,
@@ -149,7 +149,7 @@ const INSTABILITY_DIVISOR: f64 = 1.4;
 /// Earlier changes of the best move are no instability.
 const FIRST_STABLE_ITERATION: u32 = 5;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct StockfishRule {
     params: Stockfish,
     limits: TimeLimits,
@@ -221,7 +221,7 @@ mod tests {
         game_ply: u32,
         ponder_enabled: bool,
     ) -> TimeLimits {
-        let limit = Limit::from(Bounds {
+        let limit = Limit::Until(Bounds {
             time: Some(Millis(time_ms)),
             inc: Millis(inc_ms),
             movestogo,

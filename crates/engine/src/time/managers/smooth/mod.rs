@@ -1,8 +1,8 @@
 //! `smooth`: the same number of nodes in the tree at every move's end, and all time used by the end of the
 //! game.
 //!
-//! Each game teaches it the search's speed, the share of the tree that survives a move, and the share of a
-//! budget that smart pruning leaves unused. `piggybank` belongs to `preset=lc0`.
+//! It learns the search's speed, the share of the tree that survives a move, and the share of a budget that
+//! is used. `piggybank` belongs to `preset=lc0`.
 
 mod params;
 mod piggybank;
@@ -26,10 +26,10 @@ use crate::time::parameters::Named;
 use crate::time::stoppers::{FirstEvaluationWait, Stopper};
 use crate::time::units::Millis;
 
-use piggybank::Piggybank;
-use stopper::{MoveContext, SmoothStopper};
+use piggybank::{Piggybank, VisitRates};
+use stopper::SmoothStopper;
 
-/// First guess of the best move's share of visits, and its learning step in average moves.
+/// The best move's share of visits, guessed, and its learning step in average moves.
 const BEST_SHARE: f64 = 0.6;
 const BEST_SHARE_RATE: f64 = 4.0;
 
@@ -62,7 +62,7 @@ pub struct Smooth {
 }
 
 impl Smooth {
-    pub(crate) fn with(config: SmoothConfig) -> Self {
+    fn with(config: SmoothConfig) -> Self {
         let own = config.values.params;
         let rate = own.tree_reuse_update_rate;
         Smooth {
@@ -91,7 +91,7 @@ impl Smooth {
         }
         let position = moves_left_input(facts);
         let (estimate, share_of_game) = self.config.planned_moves(&clock, &position);
-        // A network without the head will not get one in this game.
+        // The network keeps its heads in this game.
         if !facts.has_moves_left && self.config.moves_left.uses_head() {
             self.config.moves_left = self.config.moves_left.clone().without_head();
             let text = "The network has no Moves Left Head: moves left are estimated without it";
@@ -139,21 +139,27 @@ impl Smooth {
             deposit_share: bank.per_move_share,
             deposit_room_ms: cap_ms - piggybank_ms,
         };
-        let average_ms = input.plan().average_ms;
-        let rule = params.nps_rule(average_ms);
+        let plan = input.plan();
+        let rule = params.nps_rule(plan.average_ms);
         let nps = NpsEstimator::new(rule, self.nps.value, self.nps.measured_s);
         let nps = self.measuring.insert(Arc::new(Mutex::new(nps))).clone();
-        let context = MoveContext {
+        Box::new(SmoothStopper {
+            config: self.config.clone(),
             clock,
             position,
+            moves_left: estimate,
             input,
+            plan,
+            average_ms: plan.average_ms,
             draw_ms: bank.max_use * piggybank_ms,
             wait: FirstEvaluationWait::new(facts),
             began_ms: facts.elapsed.0,
             nps,
-            config: self.config.clone(),
-        };
-        Box::new(SmoothStopper::new(context))
+            visit_rates: VisitRates::new(bank),
+            revised_at: 0.0,
+            may_draw: false,
+            drawn_ms: 0.0,
+        })
     }
 
     fn counted_reuse(&self, facts: &MoveFacts) -> f64 {

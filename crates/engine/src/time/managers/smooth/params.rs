@@ -22,7 +22,7 @@ option_choice! {
 }
 
 impl Preset {
-    /// The parameters that differ from the declared defaults, which are the pull request's.
+    /// Those that differ from the declared defaults, which are the pull request's.
     pub fn params(self) -> Result<Params, ParamError> {
         Params::parse(match self {
             Preset::Pr1195 => "",

@@ -1,11 +1,11 @@
-//! The reserve of `preset=lc0`: time for moves that turn out to need more than their budget.
+//! The reserve of `preset=lc0`.
 
 use std::collections::VecDeque;
 
 use super::params::PiggybankParams;
 use crate::time::stats::SearchStats;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Piggybank {
     balance_ms: Option<f64>,
 }
@@ -30,7 +30,7 @@ impl Piggybank {
 /// Per window: its start is known to a sixteenth.
 const SAMPLES: f64 = 16.0;
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct VisitRates {
     params: PiggybankParams,
     /// Oldest first. All but the first lie within the window.
@@ -47,7 +47,7 @@ impl VisitRates {
         }
     }
 
-    /// The window keeps its length however often this is called. (Lc0's shrinks to one tick.)
+    /// However often it is called, the window keeps its length. (Lc0's shrinks to one tick.)
     pub(crate) fn observe(&mut self, stats: &SearchStats) {
         if stats.race_visits.is_empty() {
             return;
@@ -68,8 +68,7 @@ impl VisitRates {
         visits.clone_from(&stats.race_visits);
     }
 
-    /// Some move i would overtake the best one, with optimism for the rivals: N_i + 4·rate_i·Δ > N_best +
-    /// 0.2·rate_best·Δ (Lc0's figures).
+    /// For some move i, N_i + 4·rate_i·Δ > N_best + 0.2·rate_best·Δ (Lc0's figures).
     pub(crate) fn is_best_overtaken(&self, by_ms: f64) -> bool {
         let (Some((then, before)), Some((now, visits))) = (self.samples.front(), &self.latest) else {
             return false;

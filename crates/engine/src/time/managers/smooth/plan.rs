@@ -1,12 +1,12 @@
-//! The formulas of `smooth`: a budget from the clock, in the steps of PR 1195.
+//! A budget from the clock, in the steps of PR 1195.
 //!
-//! Differences: the increment counts ML − 1 times, because the last one comes too late. Overhead, `movestogo`
-//! and `min-move-share` enter the plan, which is revised during the search.
+//! Differences: the increment counts ML − 1 times, as the last comes too late. Overhead, `movestogo` and
+//! `min-move-share` enter the plan, which is revised during the search.
 
 use super::params::{MoveWeight, SmoothParams};
 use crate::time::facts::RootEvaluation;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanInput {
     pub time_ms: f64,
     pub inc_ms: f64,
@@ -19,7 +19,7 @@ pub(crate) struct PlanInput {
     /// Below 1.
     pub tree_reuse: f64,
     pub reused_nodes: f64,
-    /// Share of the new nodes that count towards the target: the best move's for `target=bestmove`.
+    /// Share of the new nodes that count: the best move's for `target=bestmove`.
     pub share_of_new: f64,
     /// Expected share of a budget that is used, less the lead.
     pub timeuse: f64,
@@ -38,7 +38,7 @@ pub(crate) struct PlanInput {
     pub deposit_room_ms: f64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// For moves that weigh as much as this one.
     pub average_ms: f64,
@@ -85,7 +85,7 @@ impl PlanInput {
         (self.time_ms - self.overhead_ms - self.reserve_ms).max(0.0)
     }
 
-    /// Before a time control an even share is allowed: time kept back at the last move gains nothing.
+    /// Before a time control an even share is allowed.
     pub(crate) fn max_move_ms(&self) -> f64 {
         let even_share = self.movestogo.map_or(0.0, |n| 1.0 / f64::from(n));
         (self.time_ms * self.max_move_budget.max(even_share)).min(self.available_ms())
@@ -93,7 +93,7 @@ impl PlanInput {
 }
 
 impl SmoothParams {
-    /// Average weight of the moves ahead relative to this one. `part` as in [`stakes_ahead`].
+    /// Average weight of the moves ahead, this one's being 1. `part` as in [`stakes_ahead`].
     pub(super) fn future_weight(&self, root: Option<RootEvaluation>, part: f64) -> f64 {
         let Some(root) = root else { return 1.0 };
         match self.move_weight {
@@ -103,11 +103,11 @@ impl SmoothParams {
     }
 }
 
-/// Average weight ahead if a move weighs what is at stake, `0.5..=1`. 1 for networks without draws.
+/// Average weight ahead, `0.5..=1`, if a move weighs what is at stake. 1 without draws.
 ///
-/// At an expected result wl, better play gains in proportion to 1 − wl² (the derivative of a logistic
-/// function of an advantage). wl wanders without drift, so the mean of wl² rises evenly to that of the final
-/// results, 1 − d: the mean weight falls from 1 − wl² to d.
+/// Better play gains in proportion to 1 − wl² (the derivative of a logistic function of an advantage). wl
+/// wanders without drift, so the mean of wl² rises evenly to that of the final results, 1 − d: the mean
+/// weight falls from 1 − wl² to d.
 ///
 /// `part` is the share of the remaining game that is planned for.
 fn stakes_ahead(root: RootEvaluation, part: f64) -> f64 {

@@ -120,7 +120,7 @@ fn nodes_left_from_pondering_shorten_no_later_move() {
 #[test]
 fn the_last_move_before_the_control_may_use_the_clock() {
     let mut last = facts(10_000.0, 0.0);
-    last.limit = Limit::from(Bounds {
+    last.limit = Limit::Until(Bounds {
         movestogo: Some(1),
         ..last.limit.bounds()
     });
@@ -200,7 +200,7 @@ fn a_move_gets_more_where_more_is_at_stake() {
         4_439.907_193
     ));
     // A control after 10 of 20 moves: 0.53/0.64 of the weight now. 59,800/(1 + 9·0.828125)
-    let limit = Limit::from(Bounds {
+    let limit = Limit::Until(Bounds {
         movestogo: Some(10),
         ..known.limit.bounds()
     });
