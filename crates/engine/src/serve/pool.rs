@@ -918,18 +918,19 @@ mod tests {
         }
         let several =
             |numbers: std::ops::Range<u32>| numbers.map(|number| orders.order(number, 1, 0)).collect();
-        pool.submit_within(several(1..3), 3).unwrap();
+        let taken = pool.submit_within(several(1..3), 3);
+        let refused = pool.submit_within(several(3..5), 3);
+        let larger = pool.submit_within(several(5..9), 3);
+        let last = pool.submit_within(several(9..10), 3);
+        let waiting = pool.status().waiting;
+        // Before anything may fail: the end of the pool waits for the endless search.
+        stop.store(true, Relaxed);
+        assert_eq!((taken, last, waiting), (Ok(()), Ok(()), 3));
+        assert_eq!(refused, Err(QueueFull { waiting: 2, most: 3 }));
         assert_eq!(
-            pool.submit_within(several(3..5), 3),
-            Err(QueueFull { waiting: 2, most: 3 })
-        );
-        assert_eq!(
-            pool.submit_within(several(5..9), 3).unwrap_err().to_string(),
+            larger.unwrap_err().to_string(),
             "the queue is full: 2 positions wait, of 3 that may"
         );
-        pool.submit_within(several(9..10), 3).unwrap();
-        assert_eq!(pool.status().waiting, 3);
-        stop.store(true, Relaxed);
         let answered: Vec<_> = receiver.iter().take(4).collect();
         assert_eq!(answered, [(0, true), (1, true), (2, true), (9, true)]);
     }
