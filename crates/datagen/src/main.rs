@@ -207,7 +207,7 @@ fn make_games(
     while (summary.games as u64) < args.games {
         progress.set_position(summary.games as u64);
         let game = make_game(&teacher, summary.games as u64)?;
-        // Written at once: an interruption costs the game in progress.
+        // An interruption costs the game in progress.
         let bytes = encode(&game).map_err(|error| fault(&args.out, error))?;
         file.append(&bytes).map_err(|error| fault(&args.out, error))?;
         summary.count(&game);

@@ -48,7 +48,7 @@ const EXACT_GAPS: f64 = 128.0;
 const CODES_PER_DOUBLING: f64 = 14.0;
 
 /// Codes how much worse than the best a candidate is, centipawns: exact below 128, then in steps of a
-/// fourteenth of an octave.
+/// fourteenth of an octave, which a softmax does not notice.
 fn gap_code(gap: i32) -> u8 {
     match f64::from(gap.max(0)) {
         gap if gap < EXACT_GAPS => gap as u8,

@@ -1,13 +1,12 @@
 //! A UCI engine as the teacher: it plays games against itself, and labels mistakes that were not played.
 //!
 //! A game ([`play_game`]) begins with random moves, then moves drawn from the teacher's candidates. Later it
-//! deviates now and then, and blunders in some games, so that bad positions occur too. Games go on to mate or
-//! a draw by the rules. Only dead draws are stopped.
+//! deviates now and then, and blunders in some games, so that bad positions occur too. Only dead draws are
+//! stopped.
 //!
-//! A search sees many positions unlike good games: something hangs, and the next move takes it. So a line
-//! ([`Lines`]) leaves a game by a random or plausible move, and its few plies are labelled, without a result.
-//! Random moves are mostly refuted by obvious replies. A network must learn to refute the mistakes that it
-//! finds plausible.
+//! A search sees many positions unlike good games. So a line ([`Lines`]) leaves a game by a random or
+//! plausible move, and its few plies are labelled, without a result. Random moves are mostly refuted by
+//! obvious replies. A network must learn to refute the mistakes that it finds plausible.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +46,7 @@ struct Style {
     share: f64,
     /// Of the first moves, compressed centipawns.
     opening_temperature: f64,
-    /// Share of the later moves drawn from the candidates, and their temperature.
+    /// Share of later moves drawn from the candidates, and their temperature.
     deviations: f64,
     deviation_temperature: f64,
     blunders: f64,
@@ -83,12 +82,12 @@ const LABELLED_PLIES: usize = 4;
 const DRAWN_SHARE: f64 = 0.5;
 /// Of the policy for plausible moves: a search's default.
 const PLAUSIBLE_TEMPERATURE: f32 = 1.36;
-/// Most draws of a line's first plausible move until it is a mistake.
+/// Most draws of a line's first move until it is a mistake.
 const PLAUSIBLE_DRAWS: usize = 3;
 /// Loss of a mistake, compressed centipawns.
 const MISTAKE: f64 = 80.0;
 
-/// The time that the teacher may be silent in a search.
+/// The teacher's longest silence in a search.
 const LONGEST_SILENCE: Duration = Duration::from_secs(600);
 
 #[derive(Debug)]
@@ -323,12 +322,12 @@ pub struct Lines {
     games: Vec<LabelledGame>,
     /// Labelled plies: indices of the game and of the ply.
     places: Vec<(usize, usize)>,
-    /// The network for plausible moves. Without one, legal moves are equally likely.
+    /// For plausible moves. Without one, legal moves are equally likely.
     policy: Option<BatchEvaluator<()>>,
 }
 
 impl Lines {
-    /// Lines begin at positions of `games` with a teacher's variations. Without any it fails.
+    /// Lines begin at positions of `games` with a teacher's variations. Fails without any.
     pub fn new(
         games: Vec<LabelledGame>,
         policy: Option<BatchEvaluator<()>>,
@@ -428,8 +427,8 @@ impl Lines {
     }
 }
 
-/// The past of `game` at ply `ply` that a network sees, without labels. A past that began with the line would
-/// reveal in training that mistakes are about, which a search's past never does.
+/// The past of `game` at `ply` that a network sees, without labels. One that began with the line would reveal
+/// in training that mistakes are about.
 fn line_start(game: &LabelledGame, ply: usize) -> Result<GameInPlay, PositionError> {
     let mut before = GameInPlay::new(game.start.clone())?;
     let (unseen, seen) = game.plies[..ply].split_at(ply.saturating_sub(MAX_PAST));
@@ -440,7 +439,7 @@ fn line_start(game: &LabelledGame, ply: usize) -> Result<GameInPlay, PositionErr
     Ok(line)
 }
 
-/// The teacher, whose best move is the first of `candidates`, thinks badly of `played`.
+/// The teacher thinks badly of `played`.
 fn is_mistake(played: Move, candidates: &[TeacherMove]) -> bool {
     let is_good = |candidate: &TeacherMove| {
         let lost = compress(candidates[0].centipawns) - compress(candidate.centipawns);

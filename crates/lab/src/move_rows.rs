@@ -147,6 +147,7 @@ const CURVES: [Curve; 4] = [
     Curve {
         title: "Nodes in the tree at the end of a move",
         axis: "nodes, mean",
+        // With nodes as the limit, they are that limit.
         needs_clock: true,
         value: |row| Some(row.nodes as f64),
     },

@@ -107,7 +107,7 @@ fn plain(field: &str) -> String {
     number.strip_suffix(".0").unwrap_or(&number).to_owned()
 }
 
-/// Versions differ in some columns.
+/// Most of the kind's columns, as versions differ in some.
 fn are_columns_of<R: Row>(found: &csv::StringRecord) -> bool {
     let header = R::header();
     let (known, unknown): (Vec<_>, Vec<_>) = header
@@ -197,7 +197,7 @@ fn persist(beside: TempPath, path: &Path) -> io::Result<()> {
     beside.persist(target).map_err(|error| error.error)
 }
 
-/// A file that is made anew beside an older one, and then replaces it.
+/// A file that is made anew beside an older one, comes into its place, and grows there.
 #[derive(Debug)]
 pub struct Export {
     path: PathBuf,
@@ -237,7 +237,7 @@ impl Export {
         Ok(())
     }
 
-    /// It survives the end of the program.
+    /// What has come into its place survives the end of the program.
     pub fn add(&mut self, content: impl AsRef<[u8]>) -> Result<(), RowError> {
         let written = self.file.append(content.as_ref());
         written.map_err(RowError::ended(&self.path))

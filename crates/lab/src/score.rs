@@ -4,11 +4,11 @@ use crate::uci_process::InfoLine;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::search::LineValue;
 
-/// A mate in n plies is this minus n, in centipawns.
+/// A mate in n plies is this minus n, in centipawns, being mated n minus this.
 const MATE: i32 = 32_000;
 /// Most plies of a mate that are told apart.
 const LONGEST_MATE: i32 = 1000;
-/// Larger scores are cut to this, in centipawns.
+/// Larger scores are cut to this, in centipawns. Above lie the mates.
 const LARGEST: i32 = 15_000;
 
 /// The score that a search gave its move, from the mover's point of view.

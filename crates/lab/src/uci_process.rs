@@ -32,7 +32,7 @@ const TALK: u32 = 30;
 /// The same before a start or a new game.
 const TALK_BEFORE_GAME: u32 = 3;
 const MOST_NAME: usize = 200;
-/// The time beyond its limit after which an engine is ended.
+/// The time beyond its limit after which an engine without a move is ended.
 const MARGIN: Duration = Duration::from_secs(3);
 const FAREWELL: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(10);

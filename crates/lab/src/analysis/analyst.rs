@@ -17,7 +17,7 @@ use zeitnot_engine::search::{MoveStats, Outcome, PvLine, SearchInfo};
 use zeitnot_engine::serve::Searcher;
 use zeitnot_engine::time::{Limit, Plies, RootEvaluation, TimeControl, manager_from};
 
-/// New visits, and the time that they took, of which searches at once share.
+/// New visits, and the time that they took. Of searches at once each has a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchEffort {
     pub(super) new_nodes: u64,

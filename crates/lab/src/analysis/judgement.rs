@@ -55,7 +55,7 @@ pub(crate) enum Mark {
 }
 
 impl Mark {
-    pub(crate) const ALL: [Mark; 3] = [Mark::Inaccuracy, Mark::Mistake, Mark::Blunder];
+    const ALL: [Mark; 3] = [Mark::Inaccuracy, Mark::Mistake, Mark::Blunder];
 
     /// The loss of winning chances from which on a move gets it, in percent. lichess counts chances from -1
     /// to 1 and has twice as much.
@@ -71,7 +71,7 @@ impl Mark {
         [6, 2, 4][self as usize]
     }
 
-    pub(crate) fn glyph(self) -> &'static str {
+    fn glyph(self) -> &'static str {
         ["?!", "?", "??"][self as usize]
     }
 }
@@ -123,6 +123,7 @@ impl Judgement {
             mate: None,
             is_best: before.best().moves.first() == Some(&played),
         };
+        // What a later search sees in the best move is no fault of the player.
         if none.is_best {
             return none;
         }

@@ -35,32 +35,32 @@ use zeitnot_engine::time::TimeControl;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AnalysedLine {
     /// Win minus loss, `-1..=1`.
-    pub(crate) wl: f64,
+    wl: f64,
     /// Probability of a draw.
-    pub(crate) d: f64,
+    d: f64,
     /// Winning chances, percent.
-    pub(crate) win: f64,
-    pub(crate) score: MoveScore,
+    win: f64,
+    score: MoveScore,
     /// Plies to the end of the game, if the network has a Moves Left Head.
-    pub(crate) moves_left: Option<f64>,
+    moves_left: Option<f64>,
     /// The moves, or none where the game is over.
-    pub(crate) moves: Vec<Move>,
+    moves: Vec<Move>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AnalysedPosition {
     /// The lines, the best first, at least one.
-    pub(crate) lines: Vec<AnalysedLine>,
+    lines: Vec<AnalysedLine>,
     /// Visits of the root, with those kept from the position before, or 0 where the game is over.
-    pub(crate) nodes: u64,
-    pub(crate) effort: SearchEffort,
+    nodes: u64,
+    effort: SearchEffort,
     /// The searched moves with their shares of the visits, permille, the largest first, and the mover's
     /// winning chances after each, percent.
-    pub(crate) tries: Vec<(Move, u32, f64)>,
+    tries: Vec<(Move, u32, f64)>,
 }
 
 impl AnalysedPosition {
-    pub(crate) fn best(&self) -> &AnalysedLine {
+    fn best(&self) -> &AnalysedLine {
         &self.lines[0]
     }
 }
@@ -68,15 +68,15 @@ impl AnalysedPosition {
 /// A recorded game with what was found of its positions.
 #[derive(Debug)]
 pub struct AnalysedGame {
-    pub(crate) recorded: RecordedGame,
+    recorded: RecordedGame,
     /// Of each position, that after the last move included.
-    pub(crate) positions: Vec<AnalysedPosition>,
+    positions: Vec<AnalysedPosition>,
     /// Of several periods the first.
-    pub(crate) control: Option<TimeControl>,
+    control: Option<TimeControl>,
     /// The time that was used for each move, ms: as recorded, or by the clocks before and after it.
-    pub(crate) used_ms: Vec<Option<f64>>,
+    used_ms: Vec<Option<f64>>,
     /// What a time manager would have spent on each move, ms, where there is a clock.
-    pub(crate) planned_ms: Vec<Option<f64>>,
+    planned_ms: Vec<Option<f64>>,
 }
 
 impl AnalysedGame {
@@ -101,13 +101,13 @@ impl AnalysedGame {
     }
 
     /// Before each move, and the last one.
-    pub(crate) fn boards(&self) -> Vec<Position> {
+    fn boards(&self) -> Vec<Position> {
         let moves = self.recorded.moves.iter().map(|played| played.r#move);
         let before = with_positions(&self.recorded.start, moves).map(|(before, _)| before);
         before.chain([self.recorded.end.clone()]).collect()
     }
 
-    pub(crate) fn judgement(&self, ply: usize) -> Judgement {
+    fn judgement(&self, ply: usize) -> Judgement {
         let [before, after] = [&self.positions[ply], &self.positions[ply + 1]];
         let played = &self.recorded.moves[ply];
         let mut judged = Judgement::of(played.r#move, before, after);
@@ -122,7 +122,7 @@ impl AnalysedGame {
 
     /// lichess' accuracy of White and Black, percent, or `None` where there are no moves or too few visits to
     /// judge.
-    pub(crate) fn accuracy(&self) -> [Option<f64>; 2] {
+    fn accuracy(&self) -> [Option<f64>; 2] {
         if self.least_certain_loss() > Mark::Mistake.least_loss() {
             return [None; 2];
         }
@@ -132,7 +132,7 @@ impl AnalysedGame {
     }
 
     /// White's winning chances in each position, percent.
-    pub(crate) fn white_wins(&self) -> Vec<f64> {
+    fn white_wins(&self) -> Vec<f64> {
         let mut is_white = self.recorded.start.turn().is_white();
         let mut wins = Vec::new();
         for found in &self.positions {
@@ -144,7 +144,7 @@ impl AnalysedGame {
     }
 
     /// The loss of winning chances, percent, that the visits of the median position can tell from none.
-    pub(crate) fn least_certain_loss(&self) -> f64 {
+    fn least_certain_loss(&self) -> f64 {
         let visits = self.positions.iter().map(|found| found.nodes);
         let mut visits: Vec<_> = visits.filter(|&nodes| nodes > 0).collect();
         visits.sort_unstable();
@@ -199,34 +199,34 @@ impl MoveSums {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SideSummary {
-    pub(crate) name: String,
+    name: String,
     /// Moves, those of the book left out.
-    pub(crate) moves: u32,
+    moves: u32,
     /// Share of them that the search would have played too.
-    pub(crate) agreement: f64,
+    agreement: f64,
     /// lichess' accuracy, percent, or `None` without moves, or with too few visits to judge.
-    pub(crate) accuracy: Option<f64>,
-    /// Winning chances given away by a move, 0 to 1.
-    pub(crate) mean_loss: f64,
-    pub(crate) inaccuracies: u32,
-    pub(crate) mistakes: u32,
-    pub(crate) blunders: u32,
+    accuracy: Option<f64>,
+    /// Winning chances given away by a move in the mean, 0 to 1.
+    mean_loss: f64,
+    inaccuracies: u32,
+    mistakes: u32,
+    blunders: u32,
     /// Moves that seem bad, with too few visits to judge.
-    pub(crate) unclear: u32,
-    pub(crate) used_ms: Option<f64>,
+    unclear: u32,
+    used_ms: Option<f64>,
     /// The time manager's for the same moves, ms.
-    pub(crate) planned_ms: Option<f64>,
-    pub(crate) phases: [MoveSums; 3],
+    planned_ms: Option<f64>,
+    phases: [MoveSums; 3],
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct AnalysisSummary {
     /// Its place in the files, from 1.
-    pub(crate) game: u64,
-    pub(crate) result: String,
-    pub(crate) control: Option<String>,
-    pub(crate) white: SideSummary,
-    pub(crate) black: SideSummary,
+    game: u64,
+    result: String,
+    control: Option<String>,
+    white: SideSummary,
+    black: SideSummary,
 }
 
 impl AnalysisSummary {
@@ -234,7 +234,7 @@ impl AnalysisSummary {
         [&self.white.name, &self.black.name]
     }
 
-    pub(crate) fn of(game: &AnalysedGame) -> AnalysisSummary {
+    fn of(game: &AnalysedGame) -> AnalysisSummary {
         AnalysisSummary {
             game: game.recorded.number,
             result: game.tag("Result"),

@@ -143,7 +143,7 @@ pub struct GameRecord {
     /// What the searches of A and B had to tell.
     pub notes: [Vec<Note>; 2],
     pub(crate) end: GameEnd,
-    /// What an engine did wrong, and where.
+    /// What an engine did wrong, with its side, the position and the last moves.
     pub fault: Option<String>,
 }
 
@@ -166,7 +166,7 @@ impl GameRecord {
         hex(&hash.finalize()[..6])
     }
 
-    /// With the late one behind them.
+    /// Who made move `index`, or the late one behind them.
     pub(crate) fn mover(&self, index: usize) -> Side {
         let first = self.history.position(self.first_position()).turn();
         let is_black = first.is_black() == index.is_multiple_of(2);
@@ -280,7 +280,7 @@ impl OngoingGame {
         Ok(())
     }
 
-    /// Lets the side to move ponder for the time that the last move has cost, if it does.
+    /// Lets the side to move ponder for the time that the last move has cost. Returns whether it does.
     fn begin_pondering(&mut self) -> Result<bool, LabError> {
         let limit = self.limit(self.side_to_move());
         let (Some(_), Some(last)) = (limit.mover_clock(), self.moves.last()) else {

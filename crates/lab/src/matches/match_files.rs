@@ -127,7 +127,7 @@ pub struct MatchGameRow {
     /// New nodes of A and B, late moves included.
     pub a_nodes: u64,
     pub b_nodes: u64,
-    /// At the end, negative for a fallen flag.
+    /// At the end, negative for a fallen flag, `None` where only nodes count.
     pub(crate) a_clock_ms: Option<f64>,
     pub(crate) b_clock_ms: Option<f64>,
     /// Of start and moves, those of the opening included. Empty in older rows.
@@ -150,7 +150,7 @@ impl Row for MatchGameRow {
 }
 
 impl MatchGameRow {
-    pub(super) fn new(match_id: &str, game: &GameRecord) -> MatchGameRow {
+    fn new(match_id: &str, game: &GameRecord) -> MatchGameRow {
         let [a, b] = game.contenders.each_ref().map(|contender| contender.name.clone());
         let mut row = MatchGameRow {
             match_id: match_id.into(),

@@ -136,7 +136,7 @@ impl Openings {
         self.list.len()
     }
 
-    /// Differs where the openings or their order do.
+    /// Differs where the openings or their order do. Equal on every machine.
     pub fn fingerprint(&self) -> u64 {
         let words = self.list.iter().flat_map(|opening| {
             let fen = opening.fen.iter().flat_map(|fen| fen.bytes().map(u16::from));
@@ -227,7 +227,7 @@ pub struct GameAssignment {
     pub(crate) game: u64,
     /// Two games of one opening with colours swapped, from 0.
     pub pair: u64,
-    /// The matches of the tournament take turns at each opening.
+    /// The matches of the tournament, of which each opening goes through all.
     pairings: u64,
     pub(crate) white: Side,
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use zeitnot_engine::options::{OptionChoice, OptionGroup, option_choice, option_group};
 use zeitnot_engine::params::Params;
 
-pub(crate) const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// From A's point of view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,8 +99,8 @@ const JEFFREYS: f64 = 0.5;
 /// pair on, but leans to equality where nearly all games are won. Together they contain the truth in 93 % of
 /// matches of two pairs, and in 95 % or more from eight pairs on.
 ///
-/// Normalized Elo measures the mean in standard deviations of a game (M. Van den Bergh, "Normalized Elo",
-/// 2021).
+/// Normalized Elo measures the mean in standard deviations of a game, and so how many games prove a
+/// difference (M. Van den Bergh, "Normalized Elo", 2021).
 #[derive(Debug, PartialEq)]
 pub(crate) struct Elo {
     pub(crate) score: f64,
@@ -167,7 +167,7 @@ impl Elo {
     }
 }
 
-/// The games, and how many differ.
+/// Games with their `unit`, and how many differ.
 pub(crate) fn counted(games: u64, unit: &str, different: u64) -> String {
     let mut text = format!("{games}{unit}");
     if games != different {
@@ -251,7 +251,7 @@ pub struct SprtState {
     pub(super) model: &'static str,
     /// Log-likelihood ratio of `elo1` to `elo0`.
     pub(super) llr: f64,
-    /// H0 is accepted below this, H1 above the other.
+    /// Below this H0 is accepted, above `upper` H1.
     pub(super) lower: f64,
     pub(super) upper: f64,
     pub(super) verdict: SprtVerdict,
@@ -408,7 +408,7 @@ fn fit_strength(seen: &[f64; 5], strength: f64) -> [f64; 5] {
     best.unwrap_or(*seen)
 }
 
-/// Where `is_below` turns false, from `low` to `high`.
+/// Where `is_below` turns false between `low`, where it is true, and `high`.
 fn bisected(mut low: f64, mut high: f64, is_below: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..BISECTIONS {
         let middle = (low + high) / 2.0;
@@ -444,7 +444,7 @@ const DRAWN: f64 = 0.5;
 const NEWTON_ROUNDS: usize = 100;
 /// Smaller steps end the rounds, natural units.
 const PRECISION: f64 = 1e-10;
-/// Far from the solution the curve is too flat to be trusted.
+/// Natural units. Far from the solution the curve is too flat to be trusted.
 const LONGEST_STEP: f64 = 2.0;
 
 #[derive(Debug, PartialEq, Serialize)]

@@ -32,6 +32,7 @@ pub(super) fn different(games: &[MatchGameRow]) -> impl Iterator<Item = &MatchGa
     games.iter().filter(move |row| is_new(row, &mut known))
 }
 
+/// The result of a match so far, from A's point of view.
 #[derive(Clone, Debug, Default)]
 pub struct MatchSummary {
     names: [String; 2],
@@ -41,7 +42,7 @@ pub struct MatchSummary {
     /// All of them.
     pub games: u64,
     /// Of the games that differ.
-    pub(super) tally: ResultTally,
+    tally: ResultTally,
     known: KnownGames,
     terminations: BTreeMap<String, u64>,
     time_losses: [u64; 2],

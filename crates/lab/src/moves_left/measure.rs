@@ -72,7 +72,7 @@ impl Selection {
             && (!self.held_out || is_held_out(tag("Event").as_bytes()))
     }
 
-    pub(crate) fn takes_position(&self, game: u64, ply: u32) -> bool {
+    fn takes_position(&self, game: u64, ply: u32) -> bool {
         ply >= self.from_ply
             && self
                 .sample

@@ -25,36 +25,36 @@ use zeitnot_engine::time::{GamePly, Plies};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PositionRow {
-    /// In the stream of all files, from 1. All games count.
+    /// In the stream of all files, from 1. Broken and filtered games count.
     pub game: u64,
     /// Played before, of both sides.
-    pub(crate) ply: u32,
+    ply: u32,
     /// Still played, of both sides.
-    pub(crate) plies_left: u32,
+    plies_left: u32,
     /// Of the side to move: half of `plies_left`, rounded up.
-    pub(crate) moves_left: u32,
-    pub(crate) pieces: u32,
+    moves_left: u32,
+    pieces: u32,
     /// 1, 0 or −1 for the side to move.
-    pub(crate) result: Option<i32>,
-    pub(crate) ending: String,
+    result: Option<i32>,
+    ending: String,
     /// Hash of the tag `Event`.
-    pub(crate) event: u64,
-    /// The player's own, from the PGN.
-    pub(crate) centipawns: Option<i32>,
+    event: u64,
+    /// The player's own evaluation for the side to move, from the PGN.
+    centipawns: Option<i32>,
     /// Win minus loss for the side to move.
-    pub(crate) q: Option<f32>,
+    q: Option<f32>,
     /// The Moves Left Head's output.
-    pub(crate) m_plies: Option<f32>,
+    m_plies: Option<f32>,
     /// Visit-weighted mean of the head over a searched tree.
-    pub(crate) m_search_plies: Option<f32>,
+    m_search_plies: Option<f32>,
     /// Standard deviation of the head over that tree.
-    pub(crate) m_spread_plies: Option<f32>,
+    m_spread_plies: Option<f32>,
     /// The identity of the run, empty in older rows.
     #[serde(default)]
     pub run: String,
     /// See [`VERSION`](zeitnot_engine::VERSION), empty in older rows.
     #[serde(default)]
-    pub(crate) version: String,
+    version: String,
 }
 
 impl Row for PositionRow {

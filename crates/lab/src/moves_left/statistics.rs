@@ -53,7 +53,7 @@ impl Sums {
 #[derive(Debug, Serialize)]
 pub(super) struct EstimatorFigures {
     pub(super) name: String,
-    pub(super) positions: u64,
+    positions: u64,
     pub(super) mae: f64,
     pub(super) rmse: f64,
     /// Mean of estimate minus truth.
@@ -349,7 +349,7 @@ pub(super) struct ClockUse {
 pub(super) struct ClockFigures {
     /// The estimator's.
     pub(super) name: String,
-    pub(super) sides: u64,
+    sides: u64,
     pub(super) unused: f64,
     /// Share of starved moves (even share: clock ÷ moves of the game).
     pub(super) starved: f64,

@@ -6,7 +6,7 @@ use itertools::Itertools;
 use zeitnot_engine::chess::Color;
 use zeitnot_engine::files::is_blank;
 
-/// Larger evaluations are cut to this, in centipawns.
+/// Larger evaluations are cut to this, in centipawns. Above lie the mates.
 const LARGEST_CENTIPAWNS: f64 = 15000.0;
 /// A mate in n plies is this minus n.
 const MATE: i32 = 32000;

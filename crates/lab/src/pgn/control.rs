@@ -166,8 +166,9 @@ fn within(used: f64, clock: f64) -> Option<f64> {
 }
 
 /// Brings the tags of the control, the form of the clocks and the first clock of each side to one reading.
-/// `are_short` says that all clocks are written as `1:29`. What fits no reading is left out, as the game's
-/// notes say: the control, or clocks and times known by their shape alone.
+/// `are_short` says that all clocks are written as `1:29`: minutes and seconds, or hours and minutes. What
+/// fits no reading is left out, as the game's notes say: the control, or clocks and times known by their
+/// shape alone.
 pub(super) fn settle_time(game: &mut RecordedGame, are_short: bool) {
     let RecordedGame {
         tags,

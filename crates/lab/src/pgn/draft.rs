@@ -1,7 +1,7 @@
 //! A game that is being read: plays the moves of one token after the other.
 //!
 //! Every word of the main line is a move, a number, a result or a mark, or it breaks the game. Moves behind
-//! it are not played.
+//! it are not played, so that no game is read as another one.
 
 use super::comments::{Commands, one_line};
 use super::control::settle_time;
@@ -389,7 +389,7 @@ impl Draft {
         }
     }
 
-    /// The first one of a game is told.
+    /// Whether a word can only be a mark. The first one of a game is told.
     fn is_unknown_mark(&mut self, text: &str) -> bool {
         let is_sign = |c: char| !c.is_alphanumeric() && !"*{}[].…".contains(c);
         let is_mark = text.starts_with('$') || text.chars().all(is_sign) && !is_null_move(text);
@@ -523,7 +523,7 @@ impl Draft {
         }
     }
 
-    /// A move and the next number or move without a blank between them.
+    /// A move and the next number or move without a blank between them, if the text can be read as no others.
     fn glued<'t>(&self, text: &'t str) -> Option<(&'t str, &'t str)> {
         if text.len() > LONGEST_QUOTE || self.kings.is_some() {
             return None;

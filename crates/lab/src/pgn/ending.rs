@@ -74,7 +74,7 @@ impl Ending {
     }
 }
 
-/// Whether the event with this name is held out, by its FNV-1a hash.
+/// Whether the event with this name is held out, by its FNV-1a hash, so that the split never changes.
 pub fn is_held_out(event: &[u8]) -> bool {
     let hash = event.iter().fold(0x811c_9dc5u32, |h, &b| {
         (h ^ u32::from(b)).wrapping_mul(0x0100_0193)

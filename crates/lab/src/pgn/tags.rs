@@ -281,7 +281,7 @@ fn read_closed(line: &str) -> Option<Written<'_>> {
         .clone()
         .filter(|(place, _)| !is_escaped(*place))
         .find_map(ends);
-    // As in "C:\".
+    // As in "C:\", where the backslash is meant as it stands.
     let (value, length) = plain.or_else(|| quotes.find_map(ends))?;
     Some(Written {
         name,

@@ -96,7 +96,7 @@ impl EngineModel {
         }
     }
 
-    pub(super) fn speed(&self, pieces: u32, random: &mut ReplayRandom) -> f64 {
+    fn speed(&self, pieces: u32, random: &mut ReplayRandom) -> f64 {
         self.speed.nps(pieces) * (1.0 + self.nps_scatter * random.normal()).max(0.2)
     }
 
@@ -279,7 +279,8 @@ fn share_at(number: u32, [at_16_nodes, at_16384_nodes]: [f64; 2]) -> f64 {
     at_16_nodes + (at_16384_nodes - at_16_nodes) * way
 }
 
-/// Factors on the changes in contested positions and in others.
+/// Factors on the changes in contested positions and in others: half of the recorded ones see one change at
+/// most.
 const CONTESTED_FACTOR: f64 = 1.7;
 const CLEAR_FACTOR: f64 = 0.53;
 

@@ -46,10 +46,10 @@ pub(crate) struct ReplayMove {
 pub(crate) struct ReplayedGame {
     /// Without what they have in common.
     pub(crate) moves: Vec<MoveRow>,
-    pub(crate) given_ms: f64,
+    given_ms: f64,
     /// Negative after a loss on time.
-    pub(crate) final_clock_ms: f64,
-    pub(crate) clock_source: ClockSource,
+    final_clock_ms: f64,
+    clock_source: ClockSource,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub struct ReplayOptions {
     pub clock_source: ClockSource,
     pub model: EngineModel,
     pub overhead_ms: f64,
-    /// The opponent takes as long as for its last move.
+    /// Thinks on the opponent's clock, who takes as long as for its last move.
     pub ponders: bool,
     pub stoppers: StopperOptions,
     /// The same seed gives the same game.

@@ -31,7 +31,7 @@ pub struct ReplayGameRow {
     pub(crate) final_clock_ms: f64,
     /// Share of all time given. With recorded clocks it may exceed 1.
     pub(crate) time_used: f64,
-    /// Before the increment, negative if the flag fell.
+    /// Before the increment, negative if the flag fell. `None` with recorded clocks.
     pub(crate) min_clock_ms: Option<f64>,
     #[serde(default)]
     pub(crate) max_used_ms: f64,

@@ -17,19 +17,19 @@ use zeitnot_engine::time::DEFAULT_MANAGER;
 /// Does not depend on the order of the games.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct ReplaySummary {
-    pub(super) games: u64,
+    games: u64,
     /// Means of the columns of [`ReplayGameRow`].
     pub(super) time_used: ExactMean,
-    pub(super) min_clock_ms: Option<f64>,
-    pub(super) max_used_ms: f64,
+    min_clock_ms: Option<f64>,
+    max_used_ms: f64,
     pub(super) losses: u64,
     pub(super) instamoves: u64,
     pub(super) nodes_cv: ExactMean,
     pub(super) pruned: ExactMean,
-    pub(super) pruning_saved: ExactMean,
+    pruning_saved: ExactMean,
     /// Mean absolute errors, in the order of [`Phase::ALL`].
     #[serde(rename = "moves_left_mae", serialize_with = "by_phase")]
-    pub(super) moves_left: [ExactMean; 3],
+    moves_left: [ExactMean; 3],
 }
 
 fn by_phase<S: Serializer>(means: &[ExactMean; 3], serializer: S) -> Result<S::Ok, S::Error> {
@@ -182,7 +182,7 @@ fn comparison(study: &ReplayStudy, managers: &[&str]) -> Table {
         .table()
 }
 
-/// The manager that loses fewest games on time, and among those varies least.
+/// The manager that loses fewest games on time, and among those varies least, with its losses.
 fn steadiest<'a>(study: &ReplayStudy, managers: &[&'a str]) -> Option<(&'a str, u64)> {
     let ranked = managers.iter().map(|&manager| {
         let mut losses = 0;

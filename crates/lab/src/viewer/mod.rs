@@ -46,7 +46,7 @@ pub(crate) struct ViewedGame {
     /// Time that both begin with, and the clock below which it is low, ms.
     base: Option<f64>,
     low: Option<f64>,
-    /// True if each position has the evaluation of the player to move.
+    /// True if each position has the evaluation of the player to move, not that of one judge.
     pub(crate) by_players: bool,
     /// What is set side by side for White and Black: a name and two figures.
     pub(crate) figures: Vec<[String; 3]>,
