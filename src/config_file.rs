@@ -7,8 +7,9 @@ use std::io::{self, BufReader};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 
+use crate::output::unreadable;
 use zeitnot_engine::files::{self, Lines};
 use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::folders;
@@ -171,17 +172,23 @@ impl WritableConfig {
                 text: Some(text),
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(WritableConfig { path, text: None }),
-            Err(error) => bail!("{}: cannot be read: {}", path.display(), in_our_words(&error)),
+            Err(error) => Err(unreadable(&path, &error)),
         }
     }
 
     /// The user's lines that set one of `flags`. They prevent ours.
     pub(crate) fn taken_lines(&self, flags: &[&str]) -> Vec<String> {
         let path = self.path.display();
-        let lines = users_lines(self.text.as_deref().unwrap_or_default(), flags);
-        lines
-            .map(|(number, line)| format!("{path}, line {number}, is yours and stays: {line}"))
-            .collect()
+        let text = self.text.as_deref().unwrap_or_default();
+        let mut is_ours = false;
+        let mut taken = Vec::new();
+        for (number, line) in (1..).zip(text.lines().map(str::trim)) {
+            is_ours = line == BEGIN || is_ours && line != END;
+            if !is_ours && flags.contains(&flag_of(line)) {
+                taken.push(format!("{path}, line {number}, is yours and stays: {line}"));
+            }
+        }
+        taken
     }
 
     /// Returns what was written, for people.
@@ -242,15 +249,6 @@ fn with_own_lines(text: &str, own: &[String]) -> String {
     }
 }
 
-fn users_lines<'a>(text: &'a str, flags: &[&str]) -> impl Iterator<Item = (usize, &'a str)> {
-    let mut is_ours = false;
-    let lines = (1..).zip(text.lines().map(str::trim)).filter(move |(_, line)| {
-        is_ours = *line == BEGIN || is_ours && *line != END;
-        !is_ours
-    });
-    lines.filter(|(_, line)| flags.contains(&flag_of(line)))
-}
-
 /// Without dashes.
 fn flag_of(line: &str) -> &str {
     line.split('=')
@@ -306,12 +304,16 @@ mod tests {
     #[test]
     fn lines_of_the_users_are_told_from_ours() {
         let text = format!("--backend=cuda\n{BEGIN}\nbackend=webgpu\n{END}\nthreads=2\nbackend-opts=gpu=1\n");
-        let lines: Vec<_> = users_lines(&text, &["backend", "backend-opts"]).collect();
-        assert_eq!(lines, [(1, "--backend=cuda"), (6, "backend-opts=gpu=1")]);
+        let config = WritableConfig {
+            path: "a".into(),
+            text: Some(text),
+        };
+        let taken = |number: u32, line: &str| format!("a, line {number}, is yours and stays: {line}");
         assert_eq!(
-            users_lines(&text, &["threads"]).collect::<Vec<_>>(),
-            [(5, "threads=2")]
+            config.taken_lines(&["backend", "backend-opts"]),
+            [taken(1, "--backend=cuda"), taken(6, "backend-opts=gpu=1")]
         );
+        assert_eq!(config.taken_lines(&["threads"]), [taken(5, "threads=2")]);
     }
 
     #[test]

@@ -13,11 +13,14 @@ use zeitnot_engine::foreign::in_our_words;
 use zeitnot_lab::report::{Origin, printable};
 use zeitnot_lab::rows::{RowError, replace};
 
+/// What a report says of a machine, a run or its options: names with their values.
+pub(crate) type Facts = Vec<(&'static str, String)>;
+
 /// Of a kind. Those behind them are counted.
 const MOST_TOLD: u64 = 10;
 
 /// What a command has told on stderr.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Told {
     /// Each text was told once.
     pub(crate) texts: Vec<String>,
@@ -60,7 +63,7 @@ impl Drop for Told {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ExitStatus {
     Success = 0,
@@ -183,12 +186,14 @@ impl Output {
     }
 }
 
+pub(crate) fn unreadable(file: &Path, error: &io::Error) -> anyhow::Error {
+    anyhow!("{}: cannot be read: {}", file.display(), in_our_words(error))
+}
+
 /// `what` says what the file is not if it is something else.
 pub(crate) fn read_json<T: DeserializeOwned>(file: &Path, what: &str) -> Result<T> {
-    let refuse = |error: String| anyhow!("{}: {error}", file.display());
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| refuse(format!("cannot be read: {}", in_our_words(&error))))?;
-    serde_json::from_str(&text).map_err(|error| refuse(format!("{what}: {error}")))
+    let text = std::fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
+    serde_json::from_str(&text).map_err(|error| anyhow!("{}: {what}: {error}", file.display()))
 }
 
 pub(super) fn write_json(file: &Path, document: &impl Serialize) -> Result<()> {

@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::config_file::{ConfigFile, OF_A_BACKEND};
 use zeitnot_engine::engine::Settings;
+use zeitnot_engine::network::discover::ENDINGS;
 use zeitnot_engine::options::{OTHER_NAMES, OptionKind, ignored_option};
 
 /// Our flags that may also precede the command.
@@ -316,7 +317,7 @@ impl Translation {
 
 /// A name that begins with one dash, although flags do.
 fn ends_as_network(word: &str) -> bool {
-    let is_named_so = [".pb.gz", ".pb", ".onnx"].iter().any(|end| word.ends_with(end));
+    let is_named_so = ENDINGS.iter().any(|end| word.ends_with(end));
     is_named_so && word.starts_with('-') && !word.starts_with("--")
 }
 

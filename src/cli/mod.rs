@@ -11,6 +11,7 @@ use itertools::Itertools;
 
 use zeitnot_engine::VERSION;
 use zeitnot_engine::engine::Settings;
+use zeitnot_engine::network::discover::ENDINGS;
 use zeitnot_engine::network::folders;
 
 use crate::commands::engine_args::FLAGS_HEADING;
@@ -249,7 +250,7 @@ const FILES: [(&[&str], &str); 3] = [
         "holds games. `zeitnot analyse FILE --out analysis` analyses them",
     ),
     (
-        &[".pb.gz", ".pb", ".onnx"],
+        &ENDINGS,
         "is a network. `zeitnot --weights=FILE` plays with it, `zeitnot describenet FILE` describes it",
     ),
     (

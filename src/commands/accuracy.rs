@@ -9,8 +9,8 @@ use anyhow::{Result, ensure};
 use clap::Args;
 use serde::Serialize;
 
-use crate::commands::engine_args::{NetworkArgs, OptionArgs, count};
-use crate::commands::running::{engine_facts, origin};
+use super::engine_args::{NetworkArgs, OptionArgs, count};
+use super::running::{engine_facts, origin};
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::chance;
 use zeitnot_engine::chess::{History, Variant};
@@ -142,7 +142,7 @@ impl ErrorSpread {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct AccuracyReport {
     backend: String,
     reference: String,

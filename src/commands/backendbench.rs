@@ -11,8 +11,8 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::Serialize;
 
+use super::engine_args::{NetworkArgs, count};
 use super::measure::{claim, write_report};
-use crate::commands::engine_args::{NetworkArgs, count};
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, Variant};
@@ -166,7 +166,7 @@ struct RowWithOrigin<'a> {
 }
 
 /// Rates are of all threads together, times of one batch on its thread.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct BatchSizeRow {
     batch: usize,
     mean_nps: f64,
@@ -219,7 +219,7 @@ fn summarize(series: &BatchSizeSeries) -> BatchSizeRow {
 
 const NOISY: f64 = 0.05;
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct ThroughputReport {
     version: &'static str,
     backend: String,
@@ -287,19 +287,6 @@ impl ThroughputReport {
             .table()
     }
 
-    fn key_figure(&self) -> (String, String) {
-        let fastest = self
-            .rows
-            .iter()
-            .max_by(|a, b| a.median_nps.total_cmp(&b.median_nps));
-        let (batch, nps) = fastest.map_or((0, 0.0), |row| (row.batch, row.median_nps));
-        let sentence = format!(
-            "with batches of {batch} positions, the fastest size. {}.",
-            self.title()
-        );
-        (format!("{nps:.0} evaluations per second"), sentence)
-    }
-
     fn page(&self) -> Page {
         let points = |value: fn(&BatchSizeRow) -> f64| {
             let rows = self.rows.iter();
@@ -322,7 +309,16 @@ impl ThroughputReport {
             .line("first batch", points(|row| row.first_ms))
             .log_x()
             .log_y();
-        let (figure, sentence) = self.key_figure();
+        let fastest = self
+            .rows
+            .iter()
+            .max_by(|a, b| a.median_nps.total_cmp(&b.median_nps));
+        let (batch, nps) = fastest.map_or((0, 0.0), |row| (row.batch, row.median_nps));
+        let sentence = format!(
+            "with batches of {batch} positions, the fastest size. {}.",
+            self.title()
+        );
+        let figure = format!("{nps:.0} evaluations per second");
         let mut page = Page::new("Backend speed by batch size").key_figure(&figure, &sentence);
         if let Some(warning) = self.warning() {
             page = page.paragraph(&warning);

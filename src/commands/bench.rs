@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 
+use super::engine_args::EngineArgs;
 use super::measure::{self, BENCH, LimitArgs, PositionArgs, SpeedReport, engine};
-use crate::commands::engine_args::EngineArgs;
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::engine::{Engine, Settings, load_network};
 use zeitnot_engine::network::backends::{AUTO, native};
@@ -31,7 +31,7 @@ pub(crate) struct BenchArgs {
     settings: EngineArgs,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct BenchReport {
     #[serde(flatten)]
     speed: SpeedReport,
@@ -113,8 +113,12 @@ const MAX_MACS: u64 = 60_000_000;
 /// fp32. `None` for a large network or a backend with other kernels.
 fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> Result<Option<u64>> {
     let is_native = [AUTO, native::NAME].contains(&&*settings.network.backend);
-    if !is_native || !settings.network.backend_options.is_empty() || !is_small(settings)? {
+    if !is_native || !settings.network.backend_options.is_empty() {
         return Ok(None);
+    }
+    match load_network(&settings.network)?.network.model {
+        Model::Layers(network) if network.cost().macs <= MAX_MACS => {}
+        _ => return Ok(None),
     }
     let mut settings = settings.clone();
     for (name, value) in [
@@ -138,13 +142,6 @@ fn number(settings: &Settings, positions: impl IntoIterator<Item = String>) -> R
         visits += measure::search(&mut engine, position, limit)?.1.stats.new_nodes.0;
     }
     Ok(Some(visits))
-}
-
-fn is_small(settings: &Settings) -> Result<bool> {
-    match load_network(&settings.network)?.network.model {
-        Model::Layers(network) => Ok(network.cost().macs <= MAX_MACS),
-        Model::Onnx(_) => Ok(false),
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use crate::config_file::NO_CONFIG;
 use zeitnot_engine::foreign::{ONNX_RUNTIME, SYSTEM, VERBOSE_VARIABLE};
 use zeitnot_engine::system::tool::output_within;
 
-#[derive(Debug)]
 pub(super) struct ChildError {
     pub(super) message: String,
     /// In the words of libraries and the system.

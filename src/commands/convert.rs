@@ -14,8 +14,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
 
-use crate::commands::engine_args::HeadArgs;
-use crate::output::{ExitStatus, Output};
+use super::engine_args::HeadArgs;
+use crate::output::{ExitStatus, Output, unreadable};
 use zeitnot_engine::network::onnx::{
     self, BuildOptions, DataType, Form, INPUT_PLANES, InputForm, OUTPUT_POLICY, OUTPUT_WDL, OnnxModel,
     TensorNames, ValueOutput,
@@ -229,8 +229,7 @@ impl Onnx2leelaArgs {
 }
 
 pub(super) fn onnx2leela(args: &Onnx2leelaArgs, output: &mut Output) -> Result<ExitStatus> {
-    let bytes = std::fs::read(&args.input)
-        .map_err(|error| anyhow!("{}: cannot be read: {error}", args.input.display()))?;
+    let bytes = std::fs::read(&args.input).map_err(|error| unreadable(&args.input, &error))?;
     let mut model = OnnxModel::from_bytes(&args.input, Bytes::from(bytes), args.names(), args.input_format)?;
     in_one_file(&args.input, &model)?;
     if args.fix_rule50 {

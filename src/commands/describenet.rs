@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 
-use crate::commands::engine_args::HeadArgs;
+use super::engine_args::HeadArgs;
 use crate::output::{ExitStatus, Output};
 use zeitnot_engine::network::layers::Network;
 use zeitnot_engine::network::onnx::{DataType, OnnxModel, ValueOutput};
@@ -128,7 +128,8 @@ fn of_onnx(model: &OnnxModel, rest: Description) -> Description {
 
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (cost, metadata) = (self.cost.as_ref(), &self.metadata);
+        let cost = self.cost.as_ref();
+        let metadata = &self.metadata;
         let millions = |number: u64| number as f64 / 1e6;
         let parameters = cost.map(|cost| format!("{:.3} M", millions(cost.parameters)));
         let work = cost.map(|cost| {

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::accuracy::{Accuracy, evaluate_all};
 use super::child_process::{self, ChildError};
-use crate::commands::engine_args::NetworkArgs;
+use super::engine_args::NetworkArgs;
 use crate::config_file::OF_A_BACKEND;
 use crate::output::{ExitStatus, Output, eprint_message, write_json};
 use crate::setup::{Machine, missing, obstacle};
@@ -49,10 +49,10 @@ pub(crate) struct DoctorArgs {
 }
 
 /// A backend to try: the texts of `--backend` and `--backend-opts`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Candidate {
-    pub(super) backend: String,
-    pub(super) options: String,
+    backend: String,
+    options: String,
 }
 
 pub(super) fn run(args: &DoctorArgs, output: &mut Output) -> Result<ExitStatus> {
@@ -368,7 +368,6 @@ fn speeds(backend: &dyn Backend) -> Result<(Vec<BatchSpeed>, Option<f64>), Backe
     Ok((speeds, change_ms))
 }
 
-#[derive(Debug)]
 struct Limits {
     q_error_max: f64,
     /// Nats.
@@ -406,7 +405,7 @@ impl Serialize for Verdict {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct DoctorReport {
     version: &'static str,
     machine: Machine,
@@ -416,7 +415,7 @@ struct DoctorReport {
     recommended: Option<&'static str>,
 }
 
-#[derive(Debug, Default, Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct BackendReport {
     pub(super) backend: String,
     pub(super) works: bool,
@@ -515,7 +514,7 @@ impl DoctorReport {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct Part {
     name: String,
     is_here: bool,
@@ -533,11 +532,12 @@ impl Part {
     }
 
     fn listed(name: &str, found: Vec<String>, otherwise: &str) -> Part {
-        if found.is_empty() {
-            Part::new(name, Err(otherwise.into()))
+        let found = if found.is_empty() {
+            Err(otherwise.into())
         } else {
-            Part::new(name, Ok(found.join(", ")))
-        }
+            Ok(found.join(", "))
+        };
+        Part::new(name, found)
     }
 
     fn onnx_runtime() -> Part {

@@ -7,8 +7,8 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
 
+use super::engine_args::NetworkArgs;
 use super::measure::open_positions;
-use crate::commands::engine_args::NetworkArgs;
 use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::chess::{
     History, MAX_PERFT_DEPTH, MoveList, PerftReport, Position, PositionLines, Variant,
@@ -44,7 +44,8 @@ struct PositionReport<'a> {
 
 pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus> {
     let (source, content) = open(&args.positions)?;
-    let (opened, settings) = (args.network.open()?, &args.network.0);
+    let opened = args.network.open()?;
+    let settings = &args.network.0;
     let mut evaluation = PositionEvaluator {
         lines: PositionLines::default(),
         batch: BatchEvaluator::new(&*opened.backend, settings.search.history_fill, MAX_BATCH)?,
@@ -52,7 +53,8 @@ pub(super) fn run(args: &EvalArgs, output: &mut Output) -> Result<ExitStatus> {
         variant: Variant::of_chess960(settings.chess960),
     };
     let mut status = ExitStatus::Success;
-    let (mut lines, mut told) = (Lines::new(BufReader::new(content)), Told::default());
+    let mut lines = Lines::new(BufReader::new(content));
+    let mut told = Told::default();
     while let Some(line) = lines.next() {
         let (number, line) = line.map_err(|error| anyhow!("{source}: {error}"))?;
         if let Err(error) = evaluation.queue(number, &line) {

@@ -1,7 +1,7 @@
 //! For commands that take long: progress, Ctrl-C, and how a result came about.
 
 use std::io;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,7 +11,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
-use crate::output::{STOPPED, eprint_message};
+use crate::output::{Facts, STOPPED, eprint_message};
 use crate::setup::Machine;
 use crate::signals;
 use zeitnot_engine::VERSION;
@@ -23,7 +23,6 @@ use zeitnot_lab::run::PRECISION;
 const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// Shows how far a run is: a bar on a terminal, elsewhere a line now and then.
-#[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
     what: &'static str,
@@ -110,6 +109,10 @@ pub(crate) fn interruption() -> Result<&'static AtomicBool> {
         .map_err(|error| anyhow!("Ctrl-C cannot be heard: {error}"))
 }
 
+pub(crate) fn is_interrupted() -> Result<bool> {
+    Ok(interruption()?.load(Ordering::Relaxed))
+}
+
 /// Ends the program at Ctrl-C.
 pub(crate) fn end_on_interruption() -> Result<()> {
     let always = Arc::new(AtomicBool::new(true));
@@ -126,10 +129,7 @@ pub(crate) fn command_line() -> String {
 
 /// The backend with network, device and precision, if there is one, and the options that differ from their
 /// defaults, wherever they were set.
-pub(crate) fn engine_facts(
-    backend: Option<&BackendInfo>,
-    settings: &Settings,
-) -> Vec<(&'static str, String)> {
+pub(crate) fn engine_facts(backend: Option<&BackendInfo>, settings: &Settings) -> Facts {
     let network = backend.map(|backend| ("network", backend.description.clone()));
     let precision = backend.map(|backend| (PRECISION, backend.precision.clone()));
     let options = ("options", options_in_words(settings));

@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use serde_json::json;
 
-use crate::commands::engine_args::{EngineArgs, count};
+use super::engine_args::{EngineArgs, count};
 use crate::output::{ExitStatus, eprint_message, leave_with_the_reader};
 use crate::serve::{Server, ServerLimits};
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::benchmark::advice::write_setting;
 use super::benchmark::backends::{BackendsReport, Combination};
 use super::doctor::{BackendReport, Candidate};
-use crate::commands::engine_args::{NetworkArgs, OptionArgs};
+use super::engine_args::{NetworkArgs, OptionArgs};
 use crate::config_file::{OF_A_BACKEND, WritableConfig};
 use crate::output::{ExitStatus, Output, eprint_message, read_json};
 use crate::setup::{

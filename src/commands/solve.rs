@@ -16,9 +16,9 @@ use clap::Args;
 use crossbeam::channel::{Sender, bounded};
 use serde::Serialize;
 
+use super::engine_args::{EngineArgs, count};
 use super::measure::{self, LimitArgs, open_positions};
-use crate::commands::engine_args::{EngineArgs, count};
-use crate::commands::running::{engine_facts, origin};
+use super::running::{engine_facts, origin};
 use crate::output::{ExitStatus, Output, Told};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::{History, ListedPosition, Move, Operation, PositionLines, Variant};
@@ -212,19 +212,19 @@ fn moves(game: &History, text: &str) -> Result<Vec<Move>> {
         .collect()
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Since {
     nodes: u64,
     ms: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, PartialEq, Serialize)]
 struct Points {
     reached: u32,
     most: u32,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Serialize)]
 struct SolveRow {
     id: String,
     position: String,
@@ -237,13 +237,13 @@ struct SolveRow {
     time_ms: f64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct Within {
     limit: u64,
     solved: usize,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct SolveReport {
     version: &'static str,
     backend: String,

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, IsTerminal};
 use anyhow::Result;
 use clap::Args;
 
-use crate::commands::engine_args::EngineArgs;
+use super::engine_args::EngineArgs;
 use crate::output::{ExitStatus, leave_with_the_reader};
 use crate::uci::Audience;
 use zeitnot_engine::engine::{EngineError, Settings};
@@ -45,10 +45,8 @@ impl UciArgs {
             .network
             .named_file()
             .filter(|file| !file.exists())?;
-        let (file, place) = (
-            file.display(),
-            place.map(|place| format!("{place}: ")).unwrap_or_default(),
-        );
+        let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+        let file = file.display();
         Some(format!(
             "{place}WeightsFile: there is no file {file}. Without a network there is no bestmove"
         ))

@@ -165,13 +165,6 @@ pub(super) struct ActionAnswer<'a, T> {
 }
 
 #[derive(Serialize)]
-pub(super) struct ServerVersion<'a> {
-    pub(super) version: &'static str,
-    pub(super) backend: String,
-    pub(super) network_sha256: Option<&'a str>,
-}
-
-#[derive(Serialize)]
 pub(super) struct ServerStatus {
     pub(super) clients: usize,
     pub(super) threads: usize,

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 
-use super::answer::{ActionAnswer, Answer, Figures, MoveFigures, ServerStatus, ServerVersion};
+use super::answer::{ActionAnswer, Answer, Figures, MoveFigures, ServerStatus};
 use super::query::{Action, Command, Id, Query, QueryError};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chess::History;
@@ -37,7 +37,6 @@ const UNREAD_PAUSE: Duration = Duration::from_millis(5);
 /// Lines of a query: more than any position has moves.
 const ALL_MOVES: usize = 500;
 
-#[derive(Debug)]
 pub(crate) struct ServerLimits {
     /// Positions searched at once. `None` leaves it to the backend.
     pub(crate) searches: Option<usize>,
@@ -143,7 +142,6 @@ impl Server {
 }
 
 /// A client's queries, and the route of their answers.
-#[derive(Debug)]
 struct Queries {
     number: u64,
     sender: Sender<Vec<u8>>,
@@ -155,7 +153,6 @@ struct Queries {
     open: Mutex<BTreeMap<u64, Arc<OpenQuery>>>,
 }
 
-#[derive(Debug)]
 struct OpenQuery {
     id: Id,
     number: u64,
@@ -166,7 +163,6 @@ struct OpenQuery {
 }
 
 /// What clients share of the memory for unread answers, and of that for games.
-#[derive(Debug)]
 struct Room {
     /// Most bytes of either.
     bytes: usize,
@@ -193,7 +189,6 @@ impl Room {
 }
 
 /// Bytes of a query's game.
-#[derive(Debug)]
 struct HeldGame {
     bytes: usize,
     room: Arc<Room>,
@@ -304,11 +299,10 @@ impl Client {
             }
             Action::Version => {
                 let setup = server.setup();
-                let version = ServerVersion {
-                    version: VERSION,
-                    backend: setup.backend().facts().description_without_folder(),
-                    network_sha256: setup.network_sha256(),
-                };
+                let backend = setup.backend().facts().description_without_folder();
+                let network_sha256 = setup.network_sha256();
+                let version =
+                    json!({ "version": VERSION, "backend": backend, "network_sha256": network_sha256 });
                 self.tell_done(action, id, version);
             }
             Action::Status => self.tell_done(action, id, server.status()),

@@ -289,17 +289,21 @@ fn download_with(python: &str, package: &Package, wheel: &Wheel, folder: &Path) 
             "--disable-pip-version-check",
             "--no-deps",
             "--only-binary=:all:",
-        ])
-        .args(["--retries", "1", "--timeout", "20"])
-        .args([
+            "--retries",
+            "1",
+            "--timeout",
+            "20",
             "--implementation",
             "cp",
             "--python-version",
             "3.12",
             "--abi",
             "cp312",
+            "--platform",
+            wheel.platform,
+            &requirement,
+            "--dest",
         ])
-        .args(["--platform", wheel.platform, &requirement, "--dest"])
         .arg(&place)
         .stdout(io::stderr())
         .stderr(Stdio::piped())

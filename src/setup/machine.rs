@@ -12,17 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use super::packages::{Package, own_os};
 use super::processors::Processors;
+use crate::output::Facts;
 use zeitnot_engine::network::backends::onnxruntime::causes::wrong_processor;
 use zeitnot_engine::network::backends::onnxruntime::finder::{MissingPart, check_system, setup_command};
 use zeitnot_engine::network::backends::onnxruntime::{
     LibraryError, Provider, SystemPart, software_counts_as_gpu,
 };
+use zeitnot_engine::note::counted;
 use zeitnot_engine::system::gpus::{Gpu, Maker, gpus};
 use zeitnot_engine::system::tool::{TOOL_PATIENCE, output_within};
 use zeitnot_engine::system::{self, PYTHONS, cpu_name, entries, vulkan};
 
 /// Input of the choice of a provider, which reads neither memory nor names.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Machine {
     /// Empty for a described machine.
@@ -51,7 +53,7 @@ pub(crate) struct Machine {
 }
 
 /// A part of the system that a provider needs and `setup` does not fetch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Part {
     /// Python with pip, by which `setup` fetches.
@@ -111,7 +113,7 @@ impl Machine {
         }
     }
 
-    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn facts(&self) -> Facts {
         let Machine {
             cpu,
             processors,
@@ -192,9 +194,7 @@ impl Machine {
 
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.processors.usable;
-        let cores = if count == 1 { "core" } else { "cores" };
-        write!(f, "{}, {count} {cores}", self.cpu)?;
+        write!(f, "{}, {}", self.cpu, counted(self.processors.usable, "core"))?;
         for gpu in &self.gpus {
             write!(f, ", {gpu}")?;
         }

@@ -30,7 +30,7 @@ const ATTEMPTS: u32 = 5;
 const FRUITLESS_ATTEMPTS: u32 = 2;
 
 /// Fetched in this very version.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Deserialize, Serialize)]
 pub(crate) struct PublishedNetwork {
     pub(crate) name: String,
     is: String,
@@ -57,7 +57,6 @@ enum Helps {
     AnotherWay,
 }
 
-#[derive(Debug)]
 struct Broken {
     reason: String,
     helps: Helps,
@@ -228,25 +227,27 @@ impl PublishedNetwork {
             "=http,https"
         };
         let mut curl = Command::new("curl");
-        curl.args(["--fail", "--silent", "--show-error", "--no-buffer"])
-            .args([
-                "--location",
-                "--max-redirs",
-                "10",
-                "--proto",
-                schemes,
-                "--proto-redir",
-                schemes,
-            ])
-            .args([
-                "--connect-timeout",
-                "20",
-                "--speed-limit",
-                "1000",
-                "--speed-time",
-                "30",
-            ])
-            .args(["--max-filesize", &self.size.to_string()]);
+        curl.args([
+            "--fail",
+            "--silent",
+            "--show-error",
+            "--no-buffer",
+            "--location",
+            "--max-redirs",
+            "10",
+            "--proto",
+            schemes,
+            "--proto-redir",
+            schemes,
+            "--connect-timeout",
+            "20",
+            "--speed-limit",
+            "1000",
+            "--speed-time",
+            "30",
+            "--max-filesize",
+            &self.size.to_string(),
+        ]);
         if before > 0 {
             curl.args(["--continue-at", &before.to_string()]);
         }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use zeitnot_engine::network::backends::onnxruntime::{Provider, finder, nvidia};
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct Package {
     pub(super) name: &'static str,
     pub(super) version: &'static str,
@@ -25,10 +25,10 @@ pub(super) struct Package {
     wheels: Vec<Wheel>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub(super) struct Wheel {
-    pub(super) os: &'static str,
-    pub(super) arch: &'static str,
+    os: &'static str,
+    arch: &'static str,
     pub(super) platform: &'static str,
     /// Rounded up.
     pub(super) size_mb: u32,

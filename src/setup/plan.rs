@@ -14,22 +14,28 @@ use crate::output::eprint_message;
 use zeitnot_engine::network::backends::onnxruntime::finder::{self, PATH_VARIABLE, Unusable};
 use zeitnot_engine::network::backends::onnxruntime::{LibraryError, Provider, nvidia};
 use zeitnot_engine::network::folders;
+use zeitnot_engine::note::counted;
 
 /// Why `provider` cannot be tried here, with a remedy.
 pub(crate) fn missing(provider: Provider) -> Option<String> {
     if let Some(obstacle) = obstacle(provider) {
         return Some(obstacle.to_string());
     }
-    match Plan::here(provider) {
-        Err(error) => Some(error.to_string()),
-        Ok(plan) if plan.items.iter().any(|item| !item.is_usable) => Some(plan.remedy()),
-        Ok(_) if finder::is_installed(provider) => None,
-        Ok(_) => Some("nothing is published for this system".into()),
+    let plan = match Plan::here(provider) {
+        Err(error) => return Some(error.to_string()),
+        Ok(plan) => plan,
+    };
+    let missing = plan.items.iter().filter(|item| !item.is_usable).join(", ");
+    if !missing.is_empty() {
+        return Some(format!(
+            "lacks {missing}; `zeitnot setup --provider {provider}` fetches what is missing"
+        ));
     }
+    (!finder::is_installed(provider)).then(|| "nothing is published for this system".into())
 }
 
 /// In the order of fetching.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct Plan {
     #[serde(skip)]
@@ -40,7 +46,7 @@ pub(crate) struct Plan {
     refused: Vec<Unusable>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct Item {
     #[serde(rename = "package")]
     name: &'static str,
@@ -57,7 +63,6 @@ pub(crate) struct Item {
     kind: Kind,
 }
 
-#[derive(Debug)]
 enum Kind {
     Runtime,
     Plugin,
@@ -130,16 +135,6 @@ impl Plan {
         }
     }
 
-    /// What cannot be used, and how to get it.
-    fn remedy(&self) -> String {
-        let mut missing = self.items.iter().filter(|item| !item.is_usable);
-        format!(
-            "lacks {}; `zeitnot setup --provider {}` fetches what is missing",
-            missing.join(", "),
-            self.provider
-        )
-    }
-
     /// Nothing is published for `provider`.
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -201,11 +196,10 @@ impl fmt::Display for Plan {
             let note = if item.is_here { "  is here" } else { "" };
             writeln!(f, "  {name:<36} {version:<12} {size_mb:>5} MB{note}")?;
         }
-        let count = self.missing().count();
         let megabytes: u32 = self.missing().map(|item| item.size_mb).sum();
-        let files = if count == 1 { "file" } else { "files" };
-        if count > 0 {
-            writeln!(f, "  {count} {files}, {megabytes} MB to fetch")?;
+        if megabytes > 0 {
+            let files = counted(self.missing().count(), "file");
+            writeln!(f, "  {files}, {megabytes} MB to fetch")?;
         }
         Ok(())
     }

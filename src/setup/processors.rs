@@ -13,7 +13,7 @@ const MOST: usize = 8192;
 const CPUS: &str = "sys/devices/system/cpu";
 
 /// A processor runs one thread. Systems other than Linux report only their number.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Processors {
     /// As many as this program may keep busy at once.
     pub(crate) usable: usize,

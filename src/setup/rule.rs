@@ -8,60 +8,27 @@ use zeitnot_engine::system::gpus::{Gpu, Maker};
 /// The oldest driver for CUDA 13, which NVIDIA's providers are built for.
 const CUDA_DRIVER: u32 = 580;
 
-#[derive(Debug)]
-struct Rule {
-    maker: Maker,
-    /// NVIDIA's oldest sufficient driver. Any with 0.
-    least_driver: Option<u32>,
-    provider: Provider,
-}
+/// A maker of GPUs, NVIDIA's oldest sufficient driver (any with 0), and the provider.
+type Rule = (Maker, Option<u32>, Provider);
 
 /// The first line wins that fits a GPU, whose provider has code for it and is published for the system.
 const RULES: [Rule; 8] = [
-    Rule {
-        maker: Maker::Nvidia,
-        least_driver: Some(CUDA_DRIVER),
-        provider: Provider::TensorRtRtx,
-    },
-    Rule {
-        maker: Maker::Nvidia,
-        least_driver: Some(CUDA_DRIVER),
-        provider: Provider::Cuda,
-    },
-    Rule {
-        maker: Maker::Nvidia,
-        least_driver: Some(0),
-        provider: Provider::WebGpu,
-    },
-    Rule::of(Maker::Amd),
-    Rule::of(Maker::Apple),
-    Rule {
-        provider: Provider::CoreMl,
-        ..Rule::of(Maker::Apple)
-    },
-    Rule::of(Maker::Intel),
-    Rule::of(Maker::Software),
+    (Maker::Nvidia, Some(CUDA_DRIVER), Provider::TensorRtRtx),
+    (Maker::Nvidia, Some(CUDA_DRIVER), Provider::Cuda),
+    (Maker::Nvidia, Some(0), Provider::WebGpu),
+    (Maker::Amd, None, Provider::WebGpu),
+    (Maker::Apple, None, Provider::WebGpu),
+    (Maker::Apple, None, Provider::CoreMl),
+    (Maker::Intel, None, Provider::WebGpu),
+    (Maker::Software, None, Provider::WebGpu),
 ];
 
-impl Rule {
-    const fn of(maker: Maker) -> Rule {
-        Rule {
-            maker,
-            least_driver: None,
-            provider: Provider::WebGpu,
-        }
-    }
-
-    fn fits(&self, gpu: &Gpu) -> bool {
-        let has_driver = match self.least_driver {
-            Some(least) => gpu.driver_number().is_some_and(|number| number >= least),
-            None => true,
-        };
-        gpu.maker == self.maker && has_driver && self.provider.has_code_for(gpu) == Some(true)
-    }
+fn fits(&(maker, least_driver, provider): &Rule, gpu: &Gpu) -> bool {
+    let has_driver =
+        least_driver.is_none_or(|least| gpu.driver_number().is_some_and(|number| number >= least));
+    gpu.maker == maker && has_driver && provider.has_code_for(gpu) == Some(true)
 }
 
-#[derive(Debug)]
 pub(crate) struct Choice<'a> {
     /// `None` where the CPU is to evaluate.
     pub(crate) chosen: Option<(&'a Gpu, Provider)>,
@@ -73,8 +40,9 @@ pub(crate) struct Choice<'a> {
 impl Machine {
     pub(crate) fn choose(&self) -> Choice<'_> {
         let mut fitting = RULES.iter().filter_map(|rule| {
-            let gpu = self.gpus.iter().find(|gpu| rule.fits(gpu))?;
-            has_builds(rule.provider, &self.os, &self.arch).then_some((gpu, rule.provider))
+            let gpu = self.gpus.iter().find(|gpu| fits(rule, gpu))?;
+            let (.., provider) = *rule;
+            has_builds(provider, &self.os, &self.arch).then_some((gpu, provider))
         });
         let chosen = fitting.next();
         let next = fitting.next().map(|(_, provider)| provider);
@@ -118,49 +86,45 @@ pub(crate) mod tests {
         // A software renderer counts in tests only.
         RULES
             .iter()
-            .filter(|rule| rule.maker != Maker::Software)
-            .map(Rule::row)
+            .filter(|(maker, ..)| *maker != Maker::Software)
+            .map(row)
             .collect()
     }
 
-    impl Rule {
-        fn row(&self) -> Vec<String> {
-            let range = |range: &Capabilities| match (*range.start(), *range.end()) {
-                (first, last) if first == last => format!("{}.{}", first.0, first.1),
-                ((major, 0), (last, u32::MAX)) if major == last => format!("{major}.x"),
-                (first, last) => format!("{}.{} to {}.{}", first.0, first.1, last.0, last.1),
-            };
-            let driver = match self.least_driver {
-                Some(0) => "NVIDIA's".into(),
-                Some(least) => format!("{least} or newer"),
-                None => "any".into(),
-            };
-            let capabilities = self.provider.spec().capabilities.iter().map(range);
-            let capability = capabilities.collect::<Vec<_>>().join(", ");
-            let systems = [("linux", "Linux"), ("windows", "Windows"), ("macos", "macOS")];
-            let archs = [("x86_64", "x86-64"), ("aarch64", "ARM64")];
-            let mut places = Vec::new();
-            for (os, system) in systems {
-                // Apple's chips and GPUs come together.
-                if (os == "macos") != (self.maker == Maker::Apple) {
-                    continue;
-                }
-                let here = archs
-                    .iter()
-                    .filter(|(arch, _)| has_builds(self.provider, os, arch));
-                let here: Vec<_> = here.map(|(_, name)| *name).collect();
-                if !here.is_empty() {
-                    places.push(format!("{system} ({})", here.join(", ")));
-                }
+    fn row(&(maker, least_driver, provider): &Rule) -> Vec<String> {
+        let range = |range: &Capabilities| match (*range.start(), *range.end()) {
+            (first, last) if first == last => format!("{}.{}", first.0, first.1),
+            ((major, 0), (last, u32::MAX)) if major == last => format!("{major}.x"),
+            (first, last) => format!("{}.{} to {}.{}", first.0, first.1, last.0, last.1),
+        };
+        let driver = match least_driver {
+            Some(0) => "NVIDIA's".into(),
+            Some(least) => format!("{least} or newer"),
+            None => "any".into(),
+        };
+        let capabilities = provider.spec().capabilities.iter().map(range);
+        let capability = capabilities.collect::<Vec<_>>().join(", ");
+        let systems = [("linux", "Linux"), ("windows", "Windows"), ("macos", "macOS")];
+        let archs = [("x86_64", "x86-64"), ("aarch64", "ARM64")];
+        let mut places = Vec::new();
+        for (os, system) in systems {
+            // Apple's chips and GPUs come together.
+            if (os == "macos") != (maker == Maker::Apple) {
+                continue;
             }
-            vec![
-                self.maker.to_string(),
-                driver,
-                capability,
-                format!("`{}`", self.provider),
-                places.join(", "),
-            ]
+            let here = archs.iter().filter(|(arch, _)| has_builds(provider, os, arch));
+            let here: Vec<_> = here.map(|(_, name)| *name).collect();
+            if !here.is_empty() {
+                places.push(format!("{system} ({})", here.join(", ")));
+            }
         }
+        vec![
+            maker.to_string(),
+            driver,
+            capability,
+            format!("`{}`", provider),
+            places.join(", "),
+        ]
     }
 
     fn machine(case: &str) -> Machine {

@@ -164,7 +164,8 @@ impl NumberReader<'_, '_> {
             .next_if(|word| parse(word).is_some() || !is_go_parameter(word));
         let value = found.and_then(&parse);
         if value.is_none() {
-            let (parameter, found) = (self.parameter, found.unwrap_or_default());
+            let parameter = self.parameter;
+            let found = found.unwrap_or_default();
             let text = format!("go {parameter}: expected {expected}, found \"{found}\", parameter ignored");
             self.errors.push(text);
         }

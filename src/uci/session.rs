@@ -20,7 +20,7 @@ use zeitnot_engine::engine::{
 use zeitnot_engine::note::Note;
 use zeitnot_engine::options::{OptionError, Visibility, both_names, ignored_option};
 use zeitnot_engine::search::{Outcome, SearchInfo};
-use zeitnot_engine::time::{DEFAULT_MANAGER, GoTimes, Limit, Millis, MoveStart};
+use zeitnot_engine::time::{DEFAULT_MANAGER, GoTimes, Millis, MoveStart};
 
 /// Between two checks for the search's end, after the end of the input.
 const FINISHING_TICK: Duration = Duration::from_millis(2);
@@ -372,20 +372,15 @@ impl Session {
         time.saturating_duration_since(self.began).into()
     }
 
-    /// The start of the time of a `go` that came `at` this time.
-    fn clock_started(&mut self, at: Instant, limit: Limit) -> Instant {
-        let is_strict = self.engine.settings().info.strict_timing;
-        let [came, now] = [at, Instant::now()].map(|time| self.since_start(time));
-        let start = self.move_start.go_read(GoTimes { came, now }, limit, is_strict);
-        self.began + start.to_duration().unwrap_or_default()
-    }
-
     fn go(&mut self, go: &GoCommand, at: Instant) -> Result<(), EngineError> {
         for error in &go.errors {
             self.output.note(error.as_str());
         }
         let limit = go.limit_for(self.engine.position().current().turn());
-        let received = self.clock_started(at, limit);
+        let is_strict = self.engine.settings().info.strict_timing;
+        let [came, now] = [at, Instant::now()].map(|time| self.since_start(time));
+        let start = self.move_start.go_read(GoTimes { came, now }, limit, is_strict);
+        let received = self.began + start.to_duration().unwrap_or_default();
         let root_moves = self.root_moves(self.engine.position(), &go.search_moves);
         let request = GoRequest {
             root_moves,

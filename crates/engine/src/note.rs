@@ -33,3 +33,12 @@ impl fmt::Display for Note {
         }
     }
 }
+
+/// Such as `no files`, `1 file` or `2 files`.
+pub fn counted(number: usize, noun: &str) -> String {
+    match number {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}

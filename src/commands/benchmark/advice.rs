@@ -30,7 +30,6 @@ const SECONDS_A_MOVE: f64 = 1.0;
 /// Least gain of a recommendation: that of 5 % more nodes.
 const LEAST_GAIN: f64 = 0.07 * ELO_OF_DOUBLING;
 
-#[derive(Debug)]
 pub(super) struct Sample {
     nps: f64,
     /// Above a level common to all.
@@ -72,7 +71,7 @@ struct Recommendation {
     elo_error: f64,
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub(super) struct Advice {
     in_force: Combination,
     trials: Vec<Trial>,
@@ -101,8 +100,8 @@ impl Recommendation {
     /// If `gains` in Elo are significant, even with a `drift` of the machine's speed.
     fn of(best: &Combination, gains: &[f64], drift: f64) -> Option<Recommendation> {
         let samples = SortedSamples::of(gains);
-        let chance = samples.deviation() / (gains.len().max(1) as f64).sqrt();
-        let elo_error = errors_of_95_percent(gains.len()) * chance + ELO_OF_DOUBLING * (1.0 + drift).log2();
+        let elo_error =
+            errors_of_95_percent(gains.len()) * samples.error() + ELO_OF_DOUBLING * (1.0 + drift).log2();
         let elo = samples.mean();
         let is_clear = elo > elo_error && elo > LEAST_GAIN;
         is_clear.then(|| Recommendation {

@@ -4,7 +4,6 @@
 //! Each run is a child process: a crash or hang becomes a row, and each can load its own ONNX Runtime.
 
 use std::fmt;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -19,7 +18,7 @@ use crate::commands::child_process;
 use crate::commands::doctor::{Candidate, Verdict};
 use crate::commands::engine_args::count;
 use crate::commands::measure::{claim, write_report};
-use crate::commands::running::{interruption, quoted};
+use crate::commands::running::{is_interrupted, quoted};
 use crate::config_file::WritableConfig;
 use crate::output::{ExitStatus, Output, eprint_message};
 use crate::setup::Machine;
@@ -66,7 +65,7 @@ pub(crate) struct Combination {
     pub(super) batch: Option<usize>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct Run {
     #[serde(flatten)]
     combination: Combination,
@@ -76,7 +75,7 @@ struct Run {
 }
 
 /// The first backend is the one in force.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct BackendsReport {
     version: &'static str,
     machine: Machine,
@@ -110,7 +109,7 @@ pub(super) fn run(args: &BenchmarkArgs, positions: usize, output: &mut Output) -
     flags.extend(movetime.map(|ms| ("movetime", ms.to_string())));
     let combinations = args.backends.combinations(&args.settings.0.network.backend)?;
     let mut report = BackendsReport::measure(combinations, &flags, patience)?;
-    let is_stopped = interruption()?.load(Ordering::Relaxed);
+    let is_stopped = is_interrupted()?;
     report.advice = report.advice.filter(|_| !args.backends.no_advice && !is_stopped);
     let written = match (&mut report.advice, &config) {
         (Some(advice), Some(config)) => advice.write(config),
@@ -187,24 +186,24 @@ impl Combination {
         all.push(("backend", self.backend.clone()));
         all.extend(self.threads.map(|threads| ("threads", threads.to_string())));
         all.extend(self.batch.map(|batch| ("minibatch-size", batch.to_string())));
-        let mut run = Run {
-            combination: self,
-            error: None,
-            report: None,
-        };
-        match child_process::json(&["benchmark"], all, patience) {
-            Ok(report) => run.report = Some(report),
+        let (report, error) = match child_process::json(&["benchmark"], all, patience) {
+            Ok(report) => (Some(report), None),
             Err(failure) => {
-                let backend = &run.combination.backend;
-                eprint_message(format_args!("{}: {}", run.combination, failure.message));
+                eprint_message(format_args!("{self}: {}", failure.message));
+                let backend = &self.backend;
                 // A library's message may name a folder of the user.
-                run.error = Some(match Candidate::of(backend).missing() {
+                let error = match Candidate::of(backend).missing() {
                     Some(missing) => format!("{}: {missing}", Verdict::NotInstalled),
                     None => format!("failed: `zeitnot doctor --backend {}` tells why", quoted(backend)),
-                });
+                };
+                (None, Some(error))
             }
+        };
+        Run {
+            combination: self,
+            error,
+            report,
         }
-        run
     }
 }
 
@@ -228,7 +227,8 @@ impl Run {
 
     fn measured(&self) -> Option<Measured<'_>> {
         let number = |path: &str| self.figure(path).map(|number| number as usize);
-        let (threads, queues) = (number("/threads")?, number("/queues")?);
+        let threads = number("/threads")?;
+        let queues = number("/queues")?;
         let sample = |row: &Value| {
             let figure = |name: &str| row.get(name).and_then(Value::as_f64);
             let nps = figure("nodes")? / (figure("time_ms")? / 1e3).max(1e-9);
@@ -255,11 +255,10 @@ impl BackendsReport {
         flags: &[(&str, String)],
         patience: Duration,
     ) -> Result<BackendsReport> {
-        let stop = interruption()?;
         let mut runs = Vec::new();
         for combination in combinations {
             runs.push(combination.run(flags, patience));
-            if stop.load(Ordering::Relaxed) {
+            if is_interrupted()? {
                 // A terminal's Ctrl-C ends the child, too.
                 runs.pop_if(|run: &mut Run| run.error.is_some());
                 break;

@@ -1,12 +1,13 @@
 //! The run in one line for a forum, in at most [`LENGTH`] characters.
 
-use super::threads_text;
+use crate::commands::measure::SpeedReport;
 use crate::commands::measure::noise::MachineNoise;
-use crate::commands::measure::{SpeedReport, cut};
 use crate::setup::Machine;
 use zeitnot_engine::network::discover::BUILT_IN_MARK;
 use zeitnot_engine::network::{BackendInfo, without_folder};
+use zeitnot_engine::note::counted;
 use zeitnot_engine::system::gpus::Gpu;
+use zeitnot_lab::report::cut;
 
 const LENGTH: usize = 120;
 const BACKEND: usize = 20;
@@ -30,7 +31,7 @@ pub(super) fn of(speed: &SpeedReport, machine: &Machine, noise: &MachineNoise) -
     let end = format!(
         "{hash}, {}, {}, batch {}",
         cut(&backend(&speed.info), BACKEND),
-        threads_text(speed.threads),
+        counted(speed.threads, "thread"),
         speed.minibatch_size
     );
     line(&begin, &machine, &network(&speed.info.network), &end)

@@ -18,16 +18,17 @@ use serde::{Deserialize, Serialize};
 use super::measure::noise::{MachineMonitor, MachineNoise, Others};
 use super::measure::power::PowerReport;
 use super::measure::{
-    BENCHMARK, Facts, LimitArgs, PositionArgs, SpeedReport, claim, engine, search_all, tell, write_facts,
+    BENCHMARK, LimitArgs, PositionArgs, SpeedReport, claim, engine, search_all, tell, write_facts,
     write_report,
 };
 use crate::commands::engine_args::EngineArgs;
 use crate::commands::running::Progress;
-use crate::output::{ExitStatus, Output, eprint_message, read_json};
+use crate::output::{ExitStatus, Facts, Output, eprint_message, read_json};
 use crate::setup::Machine;
 use backends::{BackendsArgs, Combination};
 use zeitnot_engine::network::throughput::SortedSamples;
 use zeitnot_engine::network::without_folder;
+use zeitnot_engine::note::counted;
 use zeitnot_engine::time::{Limit, Millis};
 use zeitnot_lab::report::{Page, Table};
 
@@ -58,7 +59,7 @@ pub(crate) struct BenchmarkArgs {
     settings: EngineArgs,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct BenchmarkReport {
     #[serde(flatten)]
     speed: SpeedReport,
@@ -167,7 +168,7 @@ impl BenchmarkReport {
         let sentence = format!(
             "on {}, by {}, with {}.",
             self.machine,
-            threads_text(self.speed.threads),
+            counted(self.speed.threads, "thread"),
             self.speed.description
         );
         let nps = format!("{} nodes per second", self.speed.figures.nps);
@@ -181,14 +182,6 @@ impl BenchmarkReport {
             .table();
         let lines = format!("{}\n\n{}", self.card, self.speed.lines());
         page.table(&facts).code(&lines)
-    }
-}
-
-fn threads_text(threads: usize) -> String {
-    if threads == 1 {
-        "1 thread".into()
-    } else {
-        format!("{threads} threads")
     }
 }
 
@@ -207,7 +200,7 @@ impl fmt::Display for BenchmarkReport {
 }
 
 /// What `zeitnot benchmark --json` or `zeitnot bench --json` wrote.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 struct EarlierRun {
     #[serde(skip)]
     file: PathBuf,
@@ -219,7 +212,7 @@ struct EarlierRun {
     noise: Option<MachineNoise>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 struct EarlierPosition {
     position: String,
     nodes: u64,
@@ -244,7 +237,7 @@ impl EarlierRun {
 }
 
 /// Position by position. Ratios above 1 mean that the new run is faster.
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct Comparison {
     old: String,
     positions: usize,
@@ -277,7 +270,7 @@ impl Comparison {
         }
         let ratios = SortedSamples::of(&nps);
         let mean = ratios.mean();
-        let error = ratios.deviation() / (nps.len().max(1) as f64).sqrt();
+        let error = ratios.error();
         let high = (mean + 1.96 * error).exp();
         let file = old.file.file_name().unwrap_or_default();
         let machine = old.noise.as_ref().filter(|noise| noise.control_rate > 0.0);

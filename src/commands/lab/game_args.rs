@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 
 use crate::commands::engine_args::count;
-use crate::output::eprint_message;
+use crate::output::{Facts, eprint_message};
 use zeitnot_engine::chess::Variant;
 use zeitnot_engine::engine::Settings;
 use zeitnot_engine::network::cores;
@@ -82,7 +82,7 @@ impl GameArgs {
         own.or(common).context("say how long to think: --nodes or --tc")
     }
 
-    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn facts(&self) -> Facts {
         let plies = match self.opening_plies {
             Some(plies) => format!(", the first {plies} plies"),
             None => String::new(),

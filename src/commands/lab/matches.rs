@@ -130,7 +130,7 @@ pub(crate) fn run(args: &MatchArgs, output: &mut Output) -> Result<ExitStatus> {
         pairings: args.tournament.pairings(sides.len()),
         contenders: contenders(&sides)?,
     };
-    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let shard = args.shard.unwrap_or_default();
     let planned = || {
         let games = (0..wanted * players.pairings.len() as u64).map(|game| players.assignment(game));
         games.filter(|game| shard.takes(game.pair))

@@ -15,7 +15,7 @@ use super::game_args::argument_error;
 use super::run::{RecordedGames, RunId, Running, Shard, listed, origins};
 use crate::commands::engine_args::{NetworkArgs, count};
 use crate::commands::running::{Progress, engine_facts};
-use crate::output::{ExitStatus, Output, eprint_message};
+use crate::output::{ExitStatus, Facts, Output, eprint_message};
 use zeitnot_engine::engine::OpenedBackend;
 use zeitnot_engine::network::{Backend, cores};
 use zeitnot_lab::moves_left::{Estimator, MeasuredGame, Measurer, PositionRow, ROWS, Selection, study};
@@ -150,7 +150,7 @@ fn run_ids(args: &MovesLeftArgs, opened: &OpenedBackend) -> [String; 2] {
     id.finish_of(args.shard)
 }
 
-fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> Vec<(&'static str, String)> {
+fn facts(args: &MovesLeftArgs, opened: &OpenedBackend) -> Facts {
     let sample = match args.selection.sample {
         None | Some(1) => "every position".to_owned(),
         Some(sample) => format!("one position in {sample}"),
@@ -184,7 +184,7 @@ fn measure(
     })?;
     let selection = &args.selection;
     let threads = args.threads.unwrap_or_else(cores);
-    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let shard = args.shard.unwrap_or_default();
     let most = selection.max_games.map_or(usize::MAX, |most| most as usize);
     let mut broken_off = 0;
     let counted = games
@@ -251,7 +251,7 @@ fn tell_size(args: &MovesLeftArgs) -> Result<()> {
         Some(most) => (most as f64 * ROWS_OF_A_GAME).min(ROWS_OF_TEXT * text),
         None => ROWS_OF_TEXT * text,
     };
-    let shards = args.shard.unwrap_or(Shard::WHOLE).count;
+    let shards = args.shard.unwrap_or_default().count;
     let size = all / (args.selection.sample.unwrap_or(1) * shards) as f64;
     ensure!(
         size <= MOST_UNASKED || args.selection.sample.is_some(),

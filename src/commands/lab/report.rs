@@ -150,7 +150,8 @@ pub(super) fn check_overwriting(files: &[PathBuf], folder: &Path, written: &[&st
         };
         let is_written = |file: &&PathBuf| file.canonicalize().is_ok_and(|file| file == written);
         if let Some(file) = files.iter().find(is_written) {
-            let (folder, file) = (folder.display(), file.display());
+            let folder = folder.display();
+            let file = file.display();
             bail!("--out {folder}: this would overwrite {file}, which is to be read; name another folder");
         }
     }

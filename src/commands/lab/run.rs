@@ -16,6 +16,7 @@ use crate::output::{ExitStatus, Output, Told, eprint_message};
 use crate::setup::sha256;
 use zeitnot_engine::engine::{Settings, Setup};
 use zeitnot_engine::files::hex;
+use zeitnot_engine::note::counted;
 use zeitnot_lab::ExternalCommand;
 use zeitnot_lab::alone::{Lock, WITHOUT_LOCKS};
 use zeitnot_lab::matches::{Adjudication, MatchRules, Openings, SideLimit};
@@ -116,12 +117,17 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    pub(super) const WHOLE: Shard = Shard { index: 0, count: 1 };
-
     /// Whether this piece of work, counted from 0, is in the shard. Each piece is in one of the n
     /// shards.
     pub(super) fn takes(self, piece: u64) -> bool {
         piece % self.count == self.index
+    }
+}
+
+impl Default for Shard {
+    /// The whole work.
+    fn default() -> Shard {
+        Shard { index: 0, count: 1 }
     }
 }
 
@@ -141,7 +147,7 @@ impl FromStr for Shard {
 
 /// The identity of a run that can be resumed: a hash over all that its results depend on, except where files
 /// lie and how fast the machine is.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct RunId(Sha256);
 
 impl RunId {
@@ -250,7 +256,7 @@ pub(super) struct RecordedGames<'a> {
     pub(super) damaged: u64,
     told: Told,
     /// The forms in which clocks and times are written, and the games that have them.
-    time_forms: BTreeMap<&'static str, u64>,
+    time_forms: BTreeMap<&'static str, usize>,
 }
 
 impl<'a> RecordedGames<'a> {
@@ -273,9 +279,8 @@ impl<'a> RecordedGames<'a> {
 
     /// Where the clocks and times of the games read so far are from.
     pub(super) fn clocks(&self) -> Option<String> {
-        let plural = |games: u64| if games == 1 { "" } else { "s" };
         let forms = self.time_forms.iter();
-        let mut forms = forms.map(|(form, games)| format!("{form} in {games} game{}", plural(*games)));
+        let mut forms = forms.map(|(form, games)| format!("{form} in {}", counted(*games, "game")));
         let text = format!("from {}", forms.join(", "));
         (!self.time_forms.is_empty()).then_some(text)
     }
@@ -327,7 +332,8 @@ impl Iterator for RecordedGames<'_> {
                 }
                 Some(Ok(game)) => {
                     self.read += 1;
-                    let (number, players) = (game.number, game.tags.players());
+                    let number = game.number;
+                    let players = game.tags.players();
                     for form in &game.time_forms {
                         *self.time_forms.entry(form).or_default() += 1;
                     }
@@ -411,7 +417,7 @@ mod tests {
             let shards: Vec<Shard> = (1..=n).map(|i| format!("{i}/{n}").parse().unwrap()).collect();
             assert!((0..50).all(|piece| shards.iter().filter(|shard| shard.takes(piece)).count() == 1));
         }
-        assert!((0..9).all(|piece| Shard::WHOLE.takes(piece)));
+        assert!((0..9).all(|piece| Shard::default().takes(piece)));
         for text in ["0/4", "5/4", "1", "a/b", "1/0", "-1/3"] {
             assert!(text.parse::<Shard>().unwrap_err().contains("2/8"), "{text}");
         }

@@ -180,7 +180,7 @@ pub(crate) fn run(args: &TimelabArgs, output: &mut Output) -> Result<ExitStatus>
         game
     };
     let most = args.max_games.map_or(usize::MAX, |most| most as usize);
-    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let shard = args.shard.unwrap_or_default();
     let mut chosen = games
         .by_ref()
         .filter_map(accept)

@@ -7,7 +7,6 @@ pub(super) mod power;
 use std::fmt;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -16,20 +15,19 @@ use itertools::Itertools;
 use serde::Serialize;
 
 use super::engine_args::count;
-use super::running::{self, interruption};
-use crate::output::{Output, eprint_message, write_json};
+use super::running::{self, is_interrupted};
+use crate::output::{Facts, Output, eprint_message, unreadable, write_json};
 use zeitnot_engine::VERSION;
 use zeitnot_engine::chance::fnv1a;
 use zeitnot_engine::chess::{History, PositionLines, Variant};
 use zeitnot_engine::engine::{Engine, Settings};
 use zeitnot_engine::files::{self, Lines};
-use zeitnot_engine::foreign::in_our_words;
 use zeitnot_engine::network::BackendInfo;
 use zeitnot_engine::search::{CounterValues, Figures};
 use zeitnot_engine::serve::{Searcher, positions_at_once};
 use zeitnot_engine::system::cpu_time;
 use zeitnot_engine::time::{Bounds, Limit, Millis, Nodes};
-use zeitnot_lab::report::{Origin, Page, terminal_width, write_fact};
+use zeitnot_lab::report::{Origin, Page, cut, terminal_width, write_fact};
 use zeitnot_lab::run::{Run, without_folder};
 
 /// The positions of `bench`, …
@@ -63,23 +61,26 @@ impl PositionArgs {
         Ok(positions)
     }
 
-    pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
-        let mut flags = Vec::new();
-        flags.extend(
-            self.num_positions
-                .map(|count| ("num-positions", count.to_string())),
-        );
-        flags.extend(self.fen.clone().map(|fen| ("fen", fen)));
+    pub(super) fn flags(&self) -> Facts {
         let file = self.positions.as_ref();
-        flags.extend(file.map(|file| ("positions", file.display().to_string())));
-        flags
+        let flags = [
+            ("num-positions", self.num_positions.map(|count| count.to_string())),
+            ("fen", self.fen.clone()),
+            ("positions", file.map(|file| file.display().to_string())),
+        ];
+        given(flags)
     }
+}
+
+/// Those with a value.
+fn given(facts: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Facts {
+    let given = facts.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    given.collect()
 }
 
 /// `-` is standard input. Stderr names ignored parts of an archive.
 pub(super) fn open_positions(file: &Path) -> Result<Box<dyn Read + Send>> {
-    let opened = files::open_text(file, &[".epd", ".fen"])
-        .map_err(|error| anyhow!("{}: cannot be read: {}", file.display(), in_our_words(&error)))?;
+    let opened = files::open_text(file, &[".epd", ".fen"]).map_err(|error| unreadable(file, &error))?;
     opened.notes.iter().for_each(eprint_message);
     Ok(opened.content)
 }
@@ -163,7 +164,7 @@ pub(super) fn searcher(settings: &Settings, concurrency: Option<usize>, limit: L
     Ok(searcher)
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Default, Serialize)]
 pub(super) struct SearchFigures {
     pub(super) nodes: u64,
     pub(super) nps: u64,
@@ -174,7 +175,7 @@ pub(super) struct SearchFigures {
     terminals: u64,
     /// Visits given up at a leaf under evaluation, not counted as nodes.
     collisions: u64,
-    pub(super) mean_batch: f64,
+    mean_batch: f64,
     /// Memory of the final tree per visited node.
     bytes_per_node: f64,
     /// Time that search threads waited for a full device.
@@ -213,7 +214,7 @@ impl SearchFigures {
         self.bytes_per_node = self.tree_bytes as f64 / self.nodes.max(1) as f64;
     }
 
-    pub(super) fn per_second(&self, count: u64) -> f64 {
+    fn per_second(&self, count: u64) -> f64 {
         count as f64 / (self.time_ms / 1e3).max(1e-9)
     }
 
@@ -269,24 +270,11 @@ fn line_of(cell: impl Fn(&Column) -> String, position: &str, width: Option<usize
     line + &cut(position, room) + "\n"
 }
 
-/// At most `length` characters of a text.
-pub(super) fn cut(text: &str, length: usize) -> String {
-    match text.char_indices().nth(length) {
-        Some(_) => text
-            .chars()
-            .take(length.saturating_sub(1))
-            .chain(['…'])
-            .take(length)
-            .collect(),
-        None => text.into(),
-    }
-}
-
 fn head(width: Option<usize>) -> String {
     line_of(|(name, ..)| (*name).to_owned(), "position", width)
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(super) struct PositionRow {
     pub(super) position: String,
     best_move: String,
@@ -297,14 +285,14 @@ pub(super) struct PositionRow {
     visits: Vec<MoveVisits>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 struct MoveVisits {
     r#move: String,
     visits: u32,
 }
 
 pub(super) fn search(engine: &mut Engine, position: String, limit: Limit) -> Result<(PositionRow, Figures)> {
-    ensure!(!interruption()?.load(Ordering::Relaxed), "stopped by Ctrl-C");
+    ensure!(!is_interrupted()?, "stopped by Ctrl-C");
     engine.new_game();
     engine.set_position(&position)?;
     let (best, outcome) = engine.search(limit)?;
@@ -326,19 +314,19 @@ pub(super) fn search(engine: &mut Engine, position: String, limit: Limit) -> Res
     Ok((row, summary))
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(super) struct SpeedReport {
     pub(super) version: &'static str,
     #[serde(flatten)]
     pub(super) figures: SearchFigures,
-    pub(super) evaluations_per_s: f64,
+    evaluations_per_s: f64,
     first_evaluation_ms: Option<f64>,
     /// Until the run's very first evaluation, with what a device does only once.
     first_batch_ms: Option<f64>,
     /// All threads while searching, seconds, if the system measures it.
     cpu_s: Option<f64>,
     /// Share of the time in which the device computed, if measured.
-    pub(super) device_busy: Option<f64>,
+    device_busy: Option<f64>,
     pub(super) backend: String,
     pub(super) description: String,
     #[serde(skip)]
@@ -347,7 +335,7 @@ pub(super) struct SpeedReport {
     pub(super) threads: usize,
     pub(super) minibatch_size: usize,
     /// Batches that the device holds, or 0 if the cores evaluate.
-    pub(super) queues: usize,
+    queues: usize,
     pub(super) limit: String,
     /// Options not at their defaults, as flags.
     options: Vec<String>,
@@ -380,10 +368,9 @@ pub(super) fn search_all(
     let mut cpu = Some(Duration::ZERO);
     let mut busy = Some(Duration::ZERO);
     let mut failure = None;
-    let stop = interruption()?;
     for position in positions {
         between();
-        if stop.load(Ordering::Relaxed) && !rows.is_empty() {
+        if is_interrupted()? && !rows.is_empty() {
             break;
         }
         let began = Instant::now();
@@ -456,8 +443,6 @@ pub(super) fn limit_text(limit: Limit) -> String {
     nodes.into_iter().chain(time).join(" or ")
 }
 
-pub(super) type Facts = Vec<(&'static str, String)>;
-
 impl SpeedReport {
     pub(super) fn facts(&self) -> Facts {
         let figures = &self.figures;
@@ -511,10 +496,7 @@ impl SpeedReport {
             ),
             ("Zeitnot", Some(self.version.into())),
         ];
-        facts
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect()
+        given(facts)
     }
 
     pub(super) fn lines(&self) -> String {

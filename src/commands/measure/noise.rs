@@ -13,6 +13,7 @@ use super::power::{PowerReport, QUERY};
 use crate::setup::allowed;
 use zeitnot_engine::network::cores;
 use zeitnot_engine::network::throughput::SortedSamples;
+use zeitnot_engine::note::counted;
 use zeitnot_engine::system::{cpu_time, nvidia_smi};
 
 /// Fewest control measurements in a run, …
@@ -25,7 +26,6 @@ const STEP: u64 = 20_000;
 const LARGEST_DIFFERENCE: f64 = 0.03;
 
 /// Runs a fixed computation between the searches, on as many threads. Its rate shows noise.
-#[derive(Debug)]
 pub(crate) struct MachineMonitor {
     threads: usize,
     controls: usize,
@@ -77,7 +77,8 @@ impl MachineMonitor {
 
 fn control_rate() -> f64 {
     let start = Instant::now();
-    let (mut state, mut rounds) = (1u64, 0);
+    let mut state = 1u64;
+    let mut rounds = 0;
     while start.elapsed() < CONTROL_TIME {
         for _ in 0..STEP {
             // Knuth's linear congruential generator: each round waits for the one before.
@@ -102,7 +103,7 @@ pub(crate) struct MachineNoise {
     is_noisy: bool,
     /// `None` where the system does not measure it.
     #[serde(default)]
-    pub(crate) others: Option<Others>,
+    others: Option<Others>,
 }
 
 /// Load of other programs on the processors that this one may use.
@@ -129,7 +130,6 @@ impl Others {
     }
 }
 
-#[derive(Debug)]
 struct OthersMeter {
     system: System,
     /// Empty means all.
@@ -175,8 +175,7 @@ impl OthersMeter {
 impl fmt::Display for Others {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Others { busy, of } = *self;
-        let processors = if of == 1 { "processor" } else { "processors" };
-        write!(f, "{:.1} of {of} {processors}", busy.min(of as f64))
+        write!(f, "{:.1} of {}", busy.min(of as f64), counted(of, "processor"))
     }
 }
 
@@ -188,7 +187,7 @@ impl MachineNoise {
         let (first, second) = rates.split_at(rates.len() / 2);
         let [first, second] = [first, second].map(|half| SortedSamples::of(half).mean());
         let drift = (first - second).abs() / rate.max(1e-9);
-        let chance = 1.96 * std::f64::consts::SQRT_2 * deviation / (rates.len().max(1) as f64).sqrt();
+        let chance = 1.96 * std::f64::consts::SQRT_2 * all.error() / rate.max(1e-9);
         let expected_difference = if rates.len() < 2 { 0.0 } else { chance.max(drift) };
         MachineNoise {
             control_rate: rate,

@@ -8,7 +8,7 @@ use super::Facts;
 /// 1980 MHz, 1233 MiB`.
 pub(super) const QUERY: &str = "name,power.draw,temperature.gpu,clocks.gr,memory.used";
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct PowerReport {
     /// Of the GPUs that computed, during the searches. `None` also if it is not known which did.
     joules: Option<f64>,

@@ -9,7 +9,7 @@ use super::network::{OpenedBackend, open_backend};
 use super::settings::Settings;
 use crate::network::cache::EvalCache;
 use crate::network::{Backend, BackendInfo, discover};
-use crate::note::Note;
+use crate::note::{Note, counted};
 use crate::tablebase::TablesInForce;
 use crate::time::{NodesPerMilli, TimeManager};
 
@@ -150,11 +150,10 @@ impl Setup {
 }
 
 pub(super) fn describe(backend: &BackendInfo, threads: usize) -> String {
-    let word = if threads == 1 { "thread" } else { "threads" };
     let advice = if discover::is_built_in(Path::new(&backend.network)) {
         ". `zeitnot setup --network` fetches a stronger network"
     } else {
         ""
     };
-    format!("{}, {threads} {word}{advice}", backend.description)
+    format!("{}, {}{advice}", backend.description, counted(threads, "thread"))
 }

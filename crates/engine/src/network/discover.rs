@@ -8,7 +8,8 @@ use super::folders;
 use super::weights::{HeadChoice, NetworkError, NetworkFile, begins_as_network};
 use crate::note::Note;
 
-const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
+/// Of the names of network files.
+pub const ENDINGS: [&str; 3] = [".pb.gz", ".pb", ".onnx"];
 /// Lc0's least size of a network file with another name, in bytes.
 const LEAST_SIZE: u64 = 500_000;
 /// Beside the program.

@@ -12,6 +12,7 @@ use super::estimator_study::{
 use super::statistics::{EstimatorFigures, Interval};
 use crate::report::{Origin, Page, Plot, Table};
 use crate::rows::{RowError, replace};
+use zeitnot_engine::note::counted;
 
 const FEWEST: f64 = 0.005;
 
@@ -185,8 +186,7 @@ fn extent(report: &StudyReport) -> String {
         played_out,
         ..
     } = &report.totals;
-    let events = events.len();
-    let plural = if events == 1 { "" } else { "s" };
+    let events = counted(events.len(), "event");
     let were = if *played_out == 1 { "was" } else { "were" };
     let others = if played_out < games {
         " The others would have gone on, so that their length is a lower bound."
@@ -194,7 +194,7 @@ fn extent(report: &StudyReport) -> String {
         ""
     };
     format!(
-        "{games} games, {positions} positions, {events} event{plural}. {played_out} of the games {were} played out, and all errors \
+        "{games} games, {positions} positions, {events}. {played_out} of the games {were} played out, and all errors \
          are theirs.{others}"
     )
 }

@@ -7,7 +7,7 @@ use itertools::Itertools;
 
 use super::plot::Plot;
 use super::table::Table;
-use super::text::escape;
+use super::text::{cut, escape};
 use crate::rows::{RowError, make_folder, replace};
 use crate::run::Origin;
 
@@ -17,9 +17,10 @@ const POLICY: &str =
     "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; default-src 'none'";
 /// A table with more columns becomes blocks on a phone.
 const MOST_COLUMNS: usize = 3;
-/// Longer names are cut to so many characters.
+/// Names with more characters are cut …
 const LONG: usize = 24;
-const SHORT: usize = 18;
+/// … to so many.
+const SHORT: usize = 19;
 
 #[derive(Clone, Debug, Default)]
 pub struct Page {
@@ -55,7 +56,7 @@ impl Page {
     /// is which.
     pub(crate) fn shorten(mut self, names: &[&str]) -> Page {
         for &name in names.iter().filter(|name| name.chars().count() > LONG) {
-            let mut short = name.chars().take(SHORT).collect::<String>() + "…";
+            let mut short = cut(name, SHORT);
             let others = self.short_names.iter();
             let alike = others.filter(|(_, other)| other.starts_with(&short)).count();
             if alike > 0 {

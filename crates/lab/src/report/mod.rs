@@ -12,4 +12,4 @@ pub use crate::run::Origin;
 pub use html_page::Page;
 pub use plot::Plot;
 pub use table::{Table, TableOf, terminal_width, write_fact, write_fact_in};
-pub use text::printable;
+pub use text::{cut, printable};

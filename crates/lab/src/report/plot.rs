@@ -135,6 +135,7 @@ impl Plot {
         for layer in &layers {
             svg.layer(&frame, layer);
         }
+        // Over the layers, so that they stand on a line.
         svg.polyline([(BESIDE, frame.bottom), (RIGHT, frame.bottom)], "zis", 1);
         svg.finish(&self.title)
     }
@@ -148,7 +149,7 @@ struct Axis {
     label: String,
     /// Equal ratios are equally long. Inside a plot positions on such an axis are log₂ of the numbers.
     is_log: bool,
-    /// That was asked for, in the data's numbers.
+    /// As asked for, in the data's numbers.
     low: Option<f64>,
 }
 

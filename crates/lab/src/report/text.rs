@@ -8,6 +8,15 @@ pub(super) fn escape(text: &str) -> String {
     text.replace('"', "&quot;").replace('\'', "&#39;")
 }
 
+/// At most `length` characters of a text.
+pub fn cut(text: &str, length: usize) -> String {
+    if text.chars().count() <= length {
+        return text.into();
+    }
+    let kept = text.chars().take(length.saturating_sub(1));
+    kept.chain(['…']).take(length).collect()
+}
+
 /// Leaves out the characters of other people's text that no page, picture or terminal may get: those that
 /// steer terminals or turn the direction of writing.
 pub fn printable(text: &str) -> String {

@@ -207,6 +207,11 @@ impl SortedSamples {
         (squares / (self.0.len() - 1) as f64).sqrt()
     }
 
+    /// The standard error of the mean.
+    pub fn error(&self) -> f64 {
+        self.deviation() / (self.0.len().max(1) as f64).sqrt()
+    }
+
     /// The percentile (0 to 100), interpolated between the two nearest ranks, or 0 without numbers.
     pub fn percentile(&self, percent: f64) -> f64 {
         let Some(last) = self.0.len().checked_sub(1) else {

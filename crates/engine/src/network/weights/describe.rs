@@ -4,6 +4,7 @@ use crate::network::layers::{
     AttentionBody, AttentionPolicy, Body, Branch, Convolution, Dense, Embedding, Encoder, FeedForward,
     LayerNorm, Network, PolicyHead, SQUARES, ScalarHead, Smolgen, SqueezeExcite, Tower,
 };
+use crate::note::counted;
 
 impl Network {
     pub fn describe_body(&self) -> String {
@@ -37,14 +38,6 @@ impl Network {
 
     pub fn describe_moves_left(&self) -> Option<String> {
         self.moves_left.as_ref().map(describe_head)
-    }
-}
-
-fn counted(number: usize, noun: &str) -> String {
-    match number {
-        0 => format!("no {noun}s"),
-        1 => format!("1 {noun}"),
-        _ => format!("{number} {noun}s"),
     }
 }
 
