@@ -53,7 +53,7 @@ impl NodesPerMilli {
 }
 
 /// In milliseconds: nodes divided by the rate of the move that used them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct NodeClock {
     left: Option<Millis>,
     period: Millis,

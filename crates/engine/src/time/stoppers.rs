@@ -54,7 +54,7 @@ const LEAST_GRACE: Millis = Millis(5.0);
 
 /// Lets a search exceed its budget until its first evaluation is back: a move without any loses games, a
 /// tenth of the clock does not. Where the root is known, only one near zero is exceeded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct FirstEvaluationWait {
     grace: Millis,
     pub(crate) is_over: bool,
@@ -131,7 +131,7 @@ impl Stopper for BudgetLimit {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct NodeLimit {
     pub(crate) limit: Nodes,
     /// Counts visits in the tree, otherwise playouts of this search.
@@ -155,7 +155,7 @@ const MOVETIME_RESERVE: Millis = Millis(10.0);
 /// … at most this share of it. Lag takes at most half.
 const LARGEST_RESERVE: f64 = 0.1;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct MoveTimeLimit {
     limit: Millis,
 }
@@ -182,7 +182,7 @@ impl Stopper for MoveTimeLimit {
 }
 
 /// Also stops when the result is certain.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct DepthLimit {
     pub(crate) depth: u32,
     /// False if several lines are searched.
@@ -196,7 +196,7 @@ impl Stopper for DepthLimit {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct MateLimit {
     pub(crate) moves: u32,
 }

@@ -21,7 +21,7 @@ pub struct Timekeeper {
     has_moved: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct BegunMove {
     /// What the GUI's clock showed.
     clock: Option<Millis>,
@@ -159,7 +159,7 @@ const DECAY: f64 = 0.9;
 /// A larger loss (a stalled or reset clock) counts only up to that on the move before.
 const MAX_SINGLE_LAG: Millis = Millis(500.0);
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct LagMeter {
     expected: Option<Millis>,
     /// What the clock had lost at the last `go`.

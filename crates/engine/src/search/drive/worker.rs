@@ -119,7 +119,6 @@ fn take_part(search: &Search, recalls: u32, device: &mut DeviceLink) {
     while search.take_in_oldest(device, &mut gatherer) {}
 }
 
-#[derive(Clone, Copy)]
 struct GatheringOutcome {
     found: Gathered,
     fills_batch: bool,

@@ -176,7 +176,6 @@ pub(super) fn release_collisions(tree: &Tree, batch: &mut Batch) {
 
 /// Where a descent has ended: at a leaf of the batch, or at one under evaluation. Visits that collided there
 /// stay under way until the backup, so that others avoid the leaf.
-#[derive(Debug)]
 struct Ending {
     /// Of `nodes`.
     path: Range<usize>,

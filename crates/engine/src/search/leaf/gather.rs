@@ -49,7 +49,6 @@ pub(crate) struct Gatherer {
 }
 
 /// A child as it was read. It becomes a [`Candidate`] once all children are known.
-#[derive(Clone, Copy, Debug)]
 struct Sibling {
     id: NodeId,
     policy: f32,

@@ -71,7 +71,7 @@ pub(crate) fn parent_q(mean: Value, draw_score: f32) -> f32 {
 }
 
 /// As in Lc0, shorter wins and longer losses are better by the Moves Left Head.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct MovesLeftUtility<'a> {
     params: &'a SearchParams,
     parent_m: f32,
@@ -109,7 +109,6 @@ impl<'a> MovesLeftUtility<'a> {
     }
 }
 
-#[derive(Clone, Copy)]
 pub(super) struct UnvisitedTerms {
     pub(super) urgency: FirstPlayUrgency,
     pub(super) parent_q: f32,

@@ -143,7 +143,6 @@ impl TemperatureParams {
     }
 }
 
-#[derive(Clone, Copy)]
 struct DrawCandidate {
     visits: u32,
     q: f32,

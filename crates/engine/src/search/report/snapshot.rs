@@ -34,7 +34,7 @@ pub(crate) struct RootSnapshot<'a> {
 }
 
 /// A node at one moment. Values are for the side that moved into it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct NodeReading {
     pub(crate) visits: u32,
     pub(crate) in_flight: u32,
@@ -46,7 +46,7 @@ pub(crate) struct NodeReading {
     pub(crate) is_certain: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct RootMove {
     pub(crate) mv: Move,
     pub(crate) child: Option<NodeId>,

@@ -8,7 +8,6 @@ use parking_lot::Mutex;
 use crate::network::DevicePace;
 use crate::network::timetable::Timetable;
 
-#[derive(Debug)]
 pub(crate) struct SearchClock {
     started: Instant,
     /// `None` in real time.
@@ -16,7 +15,6 @@ pub(crate) struct SearchClock {
 }
 
 /// Time that only the search advances. One thread searches, others only look.
-#[derive(Debug)]
 struct VirtualTime {
     /// Relaxed: it publishes nothing else.
     now_ns: AtomicU64,

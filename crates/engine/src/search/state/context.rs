@@ -13,7 +13,6 @@ use crate::search::tree::{Node, NodeId, NodeState, Tree};
 use crate::tablebase::Tablebase;
 
 /// Only tree and cache change during the search, through their own atomics and locks.
-#[derive(Debug)]
 pub(crate) struct SearchContext {
     pub(crate) tree: Arc<Tree>,
     pub(crate) root: NodeId,

@@ -53,7 +53,6 @@ impl Stage {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct Life {
     /// Workers leave. Relaxed: it publishes nothing, and may be seen a little later.
     dismissed: AtomicBool,
@@ -64,7 +63,6 @@ pub(crate) struct Life {
     changed: Condvar,
 }
 
-#[derive(Debug)]
 struct LifeState {
     stage: Stage,
     /// Whether `stop` came, which open-ended searches wait for.

@@ -32,7 +32,6 @@ pub(super) use root::{FoundMate, SearchRoot};
 
 use crate::time::Millis;
 
-#[derive(Debug)]
 pub(crate) struct SearchState {
     pub(crate) context: SearchContext,
     pub(crate) root: SearchRoot,
@@ -43,7 +42,6 @@ pub(crate) struct SearchState {
 }
 
 /// The stoppers' latest hints. Relaxed: each is a number that publishes nothing else.
-#[derive(Debug)]
 pub(crate) struct SearchHints {
     /// The largest batch that should be back in time, positions.
     pub(super) batch_cap: AtomicU32,
@@ -143,7 +141,6 @@ impl CounterValues {
 }
 
 /// Visits are reserved before the descent, so the limit is exact.
-#[derive(Debug)]
 pub(crate) struct VisitBudget {
     total: u64,
     /// Relaxed: a counter that publishes nothing else.

@@ -10,7 +10,6 @@ use crate::chess::{History, Move, MoveList};
 use crate::search::tree::{Node, Proof, ProofOutcome, Unvisited};
 
 /// What is fixed at the root for one search.
-#[derive(Debug)]
 pub(crate) struct SearchRoot {
     pub(crate) moves: MoveList,
     allowed: Vec<bool>,
@@ -105,7 +104,7 @@ impl SearchRoot {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct FoundMate {
     pub(crate) mv: Move,
     pub(crate) proof: Proof,
@@ -124,7 +123,6 @@ impl FoundMate {
     }
 }
 
-#[derive(Debug)]
 struct RootNoise {
     epsilon: f32,
     parts: Vec<f32>,

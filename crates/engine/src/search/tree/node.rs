@@ -80,7 +80,6 @@ impl Proof {
 }
 
 /// The change in the worth of a node's visits by its proof.
-#[derive(Clone, Copy, Debug)]
 pub(crate) struct Correction {
     visits: u32,
     value_sum: i64,
@@ -120,7 +119,7 @@ pub(crate) fn fixed(wl: f32) -> i64 {
 }
 
 /// Visits that end at a node, with a result or cancelled.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct VisitSum {
     finished: u32,
     cancelled: u32,
@@ -198,7 +197,7 @@ impl Edge {
 }
 
 /// Mean draw probability in the upper half, mean plies left in the lower, both as `f32`.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Means(AtomicU64);
 
 impl Means {
@@ -253,7 +252,7 @@ pub(crate) enum NodeState {
 }
 
 /// 48 bytes.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Node {
     /// In units of 2⁻³².
     value_sum: AtomicI64,
@@ -691,7 +690,6 @@ fn proof_bits(proof: Proof) -> u32 {
     (proof.outcome as u32) << meta::PROOF_SHIFT | if proof.is_mate { meta::MATE } else { 0 }
 }
 
-#[derive(Clone, Copy)]
 pub(super) struct SavedNode {
     visits: VisitSum,
     proof: u32,

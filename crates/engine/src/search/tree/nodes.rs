@@ -36,7 +36,6 @@ pub(crate) struct NodeId(pub(super) u32);
 #[error("the search tree has no room for another node")]
 pub struct TreeFull;
 
-#[derive(Debug)]
 pub(crate) struct Tree {
     pub(super) nodes: Slab<Node>,
     /// Of expanded nodes, two moves to a cell.
@@ -54,7 +53,7 @@ pub(crate) struct Tree {
     pub(super) traffic: RwLock<()>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct PruningWalk {
     pub(super) root: Option<NodeId>,
     /// Nodes still to come, with all below them.

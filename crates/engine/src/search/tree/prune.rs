@@ -30,7 +30,6 @@ const SAMPLES: u64 = 1 << 14;
 /// Nothing is pruned while this guard lives.
 pub(crate) type Inside<'a> = RwLockReadGuard<'a, ()>;
 
-#[derive(Clone, Copy, Debug)]
 struct PruningBounds {
     /// Nodes to free. The last subtree may exceed it.
     freed: u64,

@@ -41,7 +41,6 @@ pub(crate) struct GameTree {
 }
 
 /// The moves that may be played at the root, whose visits and mean are of these alone.
-#[derive(Debug)]
 struct Choice {
     moves: Vec<Move>,
     /// A visit with the root's mean over all moves, or none.

@@ -5,7 +5,6 @@
 //! Each block is twice as long as the one before, and comes zeroed from the system: a page becomes resident
 //! when it is written. Large pages keep most descents within the TLB.
 
-use std::fmt;
 use std::ops::Range;
 
 use crossbeam::utils::CachePadded;
@@ -39,7 +38,6 @@ const STRIPE: u32 = 1 << 16;
 
 pub(super) const CLASSES: usize = 128;
 
-#[derive(Clone, Copy)]
 pub(super) struct RunClasses {
     pub(super) len: fn(usize) -> u32,
     /// The highest class of runs no longer than this, which is not 0.
@@ -108,15 +106,6 @@ pub(super) struct Slab<T> {
     filled: [AtomicU64; CLASSES],
     /// Empty until the slab has once been full.
     joined: Mutex<Joined>,
-}
-
-impl<T> fmt::Debug for Slab<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slab")
-            .field("idle", &self.idle)
-            .field("next", &self.next)
-            .finish()
-    }
 }
 
 impl<T: Slot> Slab<T> {

@@ -8,7 +8,7 @@ pub(crate) use moves_left::{MovesLeftEstimate, MovesLeftEstimator, MovesLeftInpu
 pub(crate) use nps::{NpsEstimator, NpsRule};
 
 /// A share learned from move to move.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LearnedShare {
     pub(crate) value: f64,
     step: f64,

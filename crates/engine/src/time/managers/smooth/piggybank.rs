@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::params::PiggybankParams;
 use crate::time::stats::SearchStats;
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Piggybank {
     balance_ms: Option<f64>,
 }

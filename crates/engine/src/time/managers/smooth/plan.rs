@@ -6,7 +6,7 @@
 use super::params::{MoveWeight, SmoothParams};
 use crate::time::facts::RootEvaluation;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct PlanInput {
     pub time_ms: f64,
     pub inc_ms: f64,
