@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
+use itertools::Itertools;
 use serde::de::DeserializeOwned;
 
 use crate::config_file::NO_CONFIG;
@@ -48,7 +49,7 @@ fn foreign(stderr: &str) -> String {
             .iter()
             .any(|speaker| line.starts_with(speaker))
     };
-    stderr.lines().filter(is_foreign).collect::<Vec<_>>().join("\n")
+    stderr.lines().filter(is_foreign).join("\n")
 }
 
 /// Stdout and stderr, whatever the exit code.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Result, anyhow};
 use humantime::format_rfc3339_seconds;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use itertools::Itertools;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
@@ -139,13 +140,13 @@ pub(crate) fn engine_facts(backend: Option<&BackendInfo>, settings: &Settings) -
 
 pub(crate) fn options_in_words(settings: &Settings) -> String {
     let changed = settings.changed().into_iter();
-    let flags: Vec<_> = changed
+    let flags = changed
         .map(|(flag, value)| quoted(&format!("--{flag}={value}")))
-        .collect();
+        .join(" ");
     if flags.is_empty() {
         "the defaults".into()
     } else {
-        flags.join(" ")
+        flags
     }
 }
 

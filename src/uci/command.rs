@@ -2,6 +2,8 @@
 
 use std::str::SplitAsciiWhitespace;
 
+use itertools::Itertools;
+
 use zeitnot_engine::chess::{Color, MAX_PERFT_DEPTH};
 use zeitnot_engine::time::{Bounds, Limit, Millis, Nodes};
 
@@ -186,7 +188,7 @@ impl UciCommand {
             "isready" => UciCommand::IsReady,
             "ucinewgame" => UciCommand::NewGame,
             "setoption" => return parse_option(line, words),
-            "position" => UciCommand::Position(words.collect::<Vec<_>>().join(" ")),
+            "position" => UciCommand::Position(words.join(" ")),
             "go" => match words.clone().next() {
                 Some("perft") => return parse_perft(words.nth(1).unwrap_or_default()),
                 _ => UciCommand::Go(Box::new(GoCommand::parse(words))),
@@ -207,7 +209,7 @@ impl UciCommand {
 /// The name ends at the word `value`, and the value keeps its spaces.
 fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCommand, String> {
     let is_named = words.next() == Some("name");
-    let name: Vec<_> = words.by_ref().take_while(|word| *word != "value").collect();
+    let name = words.by_ref().take_while(|word| *word != "value").join(" ");
     if !is_named || name.is_empty() {
         return Err("setoption: expected \"name NAME [value VALUE]\", ignored".into());
     }
@@ -216,7 +218,7 @@ fn parse_option(line: &str, mut words: SplitAsciiWhitespace<'_>) -> Result<UciCo
         .and_then(|first| line.get(first.as_ptr().addr() - line.as_ptr().addr()..))
         .unwrap_or_default();
     Ok(UciCommand::SetOption {
-        name: name.join(" "),
+        name,
         value: value.trim_ascii_end().into(),
     })
 }

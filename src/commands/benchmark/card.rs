@@ -1,5 +1,7 @@
 //! The run in one line for a forum, in at most [`LENGTH`] characters.
 
+use itertools::Itertools;
+
 use crate::commands::measure::SpeedReport;
 use crate::commands::measure::noise::MachineNoise;
 use crate::setup::Machine;
@@ -87,14 +89,14 @@ fn short(name: &str) -> String {
             || word.ends_with("-Core")
             || is_ordinal(word)
     };
-    let words: Vec<_> = name
+    let words = name
         .split_whitespace()
         .filter(|word| !says_nothing(word))
-        .collect();
+        .join(" ");
     if words.is_empty() {
         name.trim().into()
     } else {
-        words.join(" ")
+        words
     }
 }
 
