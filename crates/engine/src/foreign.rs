@@ -1,4 +1,4 @@
-//! What the operating system and libraries say of a failure, and our words for it.
+//! What the system and libraries say of a failure, and our words for it.
 //!
 //! Messages are in our words and in one line. GUIs take the system's for a failed start (xboard: "No such
 //! file"), and libraries write paragraphs. The foreign text goes to the log of a UCI session, and to stderr

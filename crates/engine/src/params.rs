@@ -90,7 +90,7 @@ impl Params {
         })
     }
 
-    /// This list with the values of `outer`, which do not count for keys of its own. Lists are not inherited.
+    /// With the values of `outer`, which do not count for keys of its own. Lists are not inherited.
     pub(crate) fn inheriting(&self, outer: &Params) -> Params {
         let values = outer
             .entries
@@ -136,7 +136,7 @@ impl Params {
         })
     }
 
-    /// The list with the entries of `new` in the place of those that `names` names.
+    /// With the entries of `new` in the place of those that `names` names.
     pub fn replacing(&self, names: &[String], new: &Params) -> Params {
         let kept = self
             .names()
@@ -177,7 +177,7 @@ impl Params {
         }
     }
 
-    /// Refuses any key that is not in `keys` and any nested list whose name is not in `lists`.
+    /// Refuses keys that are not in `keys`, and nested lists that are not in `lists`.
     pub(crate) fn allow_only(&self, owner: &str, keys: &[&str], lists: &[&str]) -> Result<(), ParamError> {
         for entry in &self.entries {
             let (name, known) = match entry {

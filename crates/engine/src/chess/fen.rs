@@ -59,7 +59,7 @@ impl Position {
         Ok((position, impossible_reasons(left_out)))
     }
 
-    /// For a network, not for play: legal moves may take the king of the side that moved last.
+    /// For a network: legal moves may take the king of the side that moved last.
     pub fn from_fen_to_evaluate(fen: &str) -> Result<Position, PositionError> {
         read(fen).map(|(_, position)| position.with_king_to_be_taken())
     }

@@ -1,6 +1,6 @@
 //! Finds short mates in which every move of the winning side is a check.
 //!
-//! A search asks for each new leaf, so most moves are rejected without being made.
+//! Most moves are rejected without being made, as a search asks for each leaf.
 
 use shakmaty::attacks::{between, bishop_attacks, knight_attacks, pawn_attacks, rook_attacks};
 use shakmaty::{Bitboard, ByRole, Chess, EnPassantMode, Position as _};

@@ -80,7 +80,7 @@ impl Position {
         self.chess.halfmoves()
     }
 
-    /// Plies since the start of the game by the move number: 0 for White's first move.
+    /// Plies since the start of the game by the move number.
     pub fn game_ply(&self) -> u32 {
         let full_moves_done = self.move_number().get() - 1;
         full_moves_done

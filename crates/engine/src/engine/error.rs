@@ -1,4 +1,4 @@
-//! The errors of all rooms below, as those who drive an engine get them.
+//! The errors of all rooms below.
 
 use thiserror::Error;
 

@@ -185,7 +185,7 @@ impl OwnGame {
         &*self.sides[self.side].manager
     }
 
-    /// Releases a tree that a search thread has damaged, or whose values these options would not give.
+    /// If a search thread has damaged it, or these options would give other values.
     fn release_unfit_tree(&mut self, params: &SearchParams, rescale: Rescale) {
         let made_with = Some((params.policy_temperature, params.history_fill));
         let is_damaged = self.tree.as_ref().is_some_and(|tree| tree.tree.is_damaged());
@@ -254,7 +254,7 @@ impl OwnGame {
         Ok(())
     }
 
-    /// `choices` is the number of moves that the endgame tables leave, if they know the position.
+    /// `choices` are the moves that the endgame tables leave, if they know the position.
     fn make_chain(&mut self, request: &GoRequest, elapsed: Duration, choices: Option<usize>) -> Chain {
         let mut facts = self.facts(request);
         facts.elapsed = elapsed.into();

@@ -150,7 +150,7 @@ impl Task {
     fn answer(&mut self, mut outcome: Outcome, told: Option<&Note>) {
         self.pass_on_notes();
         let AskedSearch { game, request, .. } = &self.asked;
-        // The GUI may ponder, so a reply is expected even if the search has looked at none.
+        // A GUI that may ponder expects a reply, even if the search has looked at none.
         let wants_reply = self.own.setup.settings.ponder;
         let last_info = complete(
             &mut outcome,

@@ -20,7 +20,7 @@ pub trait Listener: Send {
     fn has_room(&self) -> bool {
         true
     }
-    /// How a clock's time is planned, after each report, and how it was used, before the answer.
+    /// How a clock's time is planned, after each report, and was used, before the answer.
     fn time_report(&mut self, _report: &TimeReport) {}
     /// Whether the search waited for its device or for its tree, for people.
     fn device_report(&mut self, _text: &str) {}

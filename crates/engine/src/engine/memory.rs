@@ -23,7 +23,7 @@ option_group! {
 }
 
 const CACHE_DIVISOR: usize = 4;
-/// Share and most bytes of a server's unread answers, and again of the games that wait there.
+/// Share and most bytes of a server's unread answers, and of games that wait there.
 const ANSWERS_DIVISOR: usize = 16;
 const MOST_ANSWERS: usize = 64_000_000;
 

@@ -252,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// Opens the tables that the options name, with a note if there is news. A search does not need them.
+    /// Opens the tables that the options name, with a note if there is news.
     pub fn open_tablebase(&mut self) -> Option<Note> {
         self.tables.open_if_changed(&self.settings.tablebase)
     }
@@ -439,7 +439,7 @@ impl Engine {
     /// From a search that is about to end. Who waits for an answer gets none.
     fn take_back(&mut self) -> Option<(AskedSearch, Box<dyn Listener>)> {
         let thread = self.running.take()?.thread;
-        // If the thread lost the game, the next search begins with an empty tree.
+        // `None` where the thread lost the game.
         let Returned { own, unanswered } = thread.join().unwrap_or_default();
         self.own = own;
         unanswered
@@ -450,7 +450,7 @@ impl Engine {
         self.stop_handle.stop_begun();
     }
 
-    /// What stops the searches of this engine from other threads, as Ctrl-C and buttons do.
+    /// What stops this engine's searches from other threads.
     pub fn stopper(&self) -> StopHandle {
         self.stop_handle.clone()
     }
@@ -513,7 +513,7 @@ impl Engine {
         self.stop_handle.clear();
     }
 
-    /// Searches the current position within `limit`, and waits for the move to play and how it was found.
+    /// Searches the current position, and waits for the move to play and how it was found.
     ///
     /// Fails as [`Engine::go`] does, with [`EngineError::Endless`] if no limit ends the search, and with
     /// [`EngineError::NoResult`] if the search fails or there is no legal move.

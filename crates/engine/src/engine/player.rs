@@ -1,4 +1,4 @@
-//! One side of a game, searched step by step on the caller's thread beside many others.
+//! One side of a game, searched step by step on the caller's thread.
 //!
 //! A [`Setup`] serves any number of games. Each search is [`EnginePlayer::begin_move`] or
 //! [`EnginePlayer::begin_pondering`], [`EnginePlayer::advance`] and [`SharedBatch::evaluate`] in turn until
@@ -141,7 +141,7 @@ impl EnginePlayer {
         }
     }
 
-    /// Sends the workers away, and waits until they have left. The search is not over.
+    /// Waits until the workers have left. The search is not over.
     pub(crate) fn recall(&self) {
         self.stepped
             .iter()

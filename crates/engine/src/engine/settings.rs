@@ -47,7 +47,7 @@ option_group! {
     }
 }
 
-/// The button that drops the tree before the next search, by Lc0's name and by Stockfish's.
+/// Drops the tree before the next search, by Lc0's name and by Stockfish's.
 pub const CLEAR_TREE: [OptionSpec; 2] = [
     clear_button("ClearTree", Visibility::Hidden),
     clear_button("Clear Hash", Visibility::Normal),
@@ -316,8 +316,7 @@ struct Level {
     temperature: f64,
 }
 
-/// Measured in the matches of `docs/results/programs.md`. In between, temperature and log nodes are
-/// interpolated.
+/// Measured (`docs/results/programs.md`). In between, temperature and log nodes are interpolated.
 const LEVELS: [Level; 5] = [
     Level {
         elo: 700.0,

@@ -178,7 +178,7 @@ impl FileKind {
         {
             return Some(*kind);
         }
-        // A Zstandard stream may begin with a frame to be skipped, as parallel compressors write it.
+        // A Zstandard stream may begin with a frame to be skipped.
         if matches!(start, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]) {
             return Some(FileKind::Zstandard);
         }

@@ -1,4 +1,4 @@
-//! Reads one file of a zip archive: the book among what else people pack.
+//! Reads one file of a zip archive.
 
 use std::fmt::Display;
 use std::fs::File;

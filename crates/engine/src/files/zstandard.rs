@@ -19,7 +19,7 @@ impl<R: Read> Zstandard<R> {
         }
     }
 
-    /// Begins the next frame, behind those that hold no content. Returns whether there is one.
+    /// Begins the next frame with content. False if there is none.
     fn begin_frame(&mut self) -> io::Result<bool> {
         while !self.source.fill_buf()?.is_empty() {
             match self.frame.reset(&mut self.source) {

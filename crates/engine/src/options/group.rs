@@ -14,7 +14,7 @@ pub trait OptionGroup: Default {
     /// The value of the option with the flag `flag` as text.
     fn text_of(&self, flag: &str) -> Option<String>;
 
-    /// Sets what stands in `list` and belongs to the group, and gives the rest of the list.
+    /// Sets what in `list` belongs to the group, and gives the rest.
     fn take(&mut self, list: &Params) -> Result<Params, ParamError> {
         let mut rest = Params::default();
         for entry in list.entries() {

@@ -1,4 +1,4 @@
-//! Names that are not those of an option of ours, and are taken all the same.
+//! Other names that are taken all the same.
 //!
 //! Some are common second names of our options. Others are options of Lc0 without use here, so that saved
 //! settings carry over: the user is told what is done instead. `uci` lists them, as some GUIs send only what
@@ -47,7 +47,7 @@ option_group! {
 
 pub static IGNORED_OPTIONS: LazyLock<Vec<OptionSpec>> = LazyLock::new(WithoutEffect::declared);
 
-/// Lc0's option without effect here that has this name, in any case, or this flag.
+/// Lc0's option without effect here of this name, in any case, or flag.
 pub fn ignored_option(name: &str) -> Option<&'static OptionSpec> {
     IGNORED_OPTIONS.iter().find(|spec| spec.is_named(name))
 }
@@ -95,7 +95,7 @@ pub fn both_names(name: &str) -> Option<[&'static str; 2]> {
     })
 }
 
-/// The own name of the option that `name` means. `name` itself unless it is a second one.
+/// The option's own name if `name` is a second one, else `name`.
 pub(crate) fn own_name(name: &str) -> &str {
     OTHER_NAMES
         .iter()

@@ -1,4 +1,4 @@
-//! The types of options: how their text is read, and how people and GUIs see them.
+//! The types of options: how their text is read and shown.
 
 use std::num::NonZero;
 use std::ops::RangeInclusive;
@@ -324,7 +324,7 @@ decimal_value!(f64);
 
 /// An enum with a word for each variant, which `option_choice!` declares.
 pub trait OptionChoice: Copy + PartialEq + 'static {
-    /// All variants with their words and what these mean, in the order in which they are listed.
+    /// All variants with their words and what these mean, as they are listed.
     const CHOICES: &'static [(&'static str, Self, &'static str)];
 
     /// The variant of this word, in any case of letters.

@@ -1,5 +1,4 @@
-//! Atomics, locks and memory of the search tree and of a search's life, from the standard library and
-//! parking_lot.
+//! Atomics, locks and memory of the search tree and of a search's life.
 //!
 //! `tests/models` compiles these files with another module of this name, which takes atomics and locks from
 //! loom and makes the blocks small.

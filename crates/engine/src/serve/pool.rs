@@ -140,7 +140,7 @@ impl PoolState {
         (share, all > size.searches)
     }
 
-    /// Whether the thread of a lone search would take another one beside it or in its `place`.
+    /// Whether a lone search's thread would take another one beside it or in its `place`.
     fn wants(&self, size: &PoolSize, place: &Place) -> bool {
         let (share, is_crowded) = self.share(size);
         let takes = |order: &Order| share > 1 || is_crowded && place.takes(order, share);
@@ -616,7 +616,7 @@ impl SearchThread {
 }
 
 impl OpenSearch {
-    /// Pauses it or lets it go on. While it is paused it counts as waiting.
+    /// While it is paused it counts as waiting.
     fn pause(&mut self, is_paused: bool, state: &mut PoolState) {
         if self.is_paused != is_paused {
             let [from, to] = match is_paused {

@@ -36,8 +36,7 @@ pub fn positions_at_once(limit: Limit, backend: &BackendInfo, threads: usize) ->
 }
 
 impl Searcher {
-    /// Loads the network and starts the search threads. `searches` chooses the concurrent searches for a
-    /// number of threads.
+    /// Loads the network and starts the threads, for which `searches` chooses the concurrent searches.
     pub fn open(
         settings: Settings,
         searches: impl FnOnce(&BackendInfo, usize) -> usize,

@@ -1,4 +1,4 @@
-//! The GPUs of this machine, by Linux's files, NVIDIA's tool, and the system's own elsewhere.
+//! The GPUs of this machine.
 
 use std::env;
 use std::fmt;

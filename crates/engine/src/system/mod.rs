@@ -62,7 +62,7 @@ pub fn host_name() -> String {
     System::host_name().unwrap_or_else(|_| "this machine".into())
 }
 
-/// The distribution of Linux and those that it is like, the nearest first. Elsewhere the system alone.
+/// The distribution of Linux and those that it is like. Elsewhere the system alone.
 pub fn distributions() -> Vec<String> {
     [System::distribution_id()]
         .into_iter()

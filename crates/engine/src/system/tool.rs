@@ -1,4 +1,4 @@
-//! Other programs, which get a bounded time and are heard for a bounded number of bytes.
+//! Other programs, with bounds on their time and bytes.
 
 use std::io::{self, Read};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};

@@ -1,4 +1,4 @@
-//! Syzygy endgame tables: exact results of positions with few pieces, and the root moves that keep them.
+//! Syzygy endgame tables: exact results of positions with few pieces, and moves that keep them.
 //!
 //! The search probes leaves ([`Tablebase::probe`]), the engine asks for root moves
 //! ([`Tablebase::root_moves`]): by distances to the next capture or pawn move (DTZ) exactly under the

@@ -1,4 +1,4 @@
-//! The files of Syzygy tables: opens them, probes them, and says which moves they keep.
+//! Opens and probes the files of Syzygy tables.
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
@@ -341,7 +341,7 @@ const FIFTY_MOVES: i64 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Prospect {
     Loss,
-    /// A loss that the fifty-move rule (nearly) prevents: plies by then on its counter.
+    /// A loss that the fifty-move rule (nearly) prevents: plies then on its counter.
     LateLoss(i64),
     Draw,
     /// A win that the fifty-move rule may prevent: plies by then on its counter.

@@ -168,7 +168,7 @@ pub struct MoverClock {
 }
 
 impl Limit {
-    /// A search up to `nodes` visits of the root, those of earlier searches included.
+    /// Up to `nodes` visits of the root, earlier ones included.
     pub fn nodes(nodes: u64) -> Limit {
         Limit::Until(Bounds {
             nodes: Some(Nodes(nodes)),

@@ -1,4 +1,4 @@
-//! A side's chess clock. It reads no real time: the caller passes the time of each move.
+//! A side's chess clock. The caller passes the time of each move.
 
 use std::fmt;
 use std::str::FromStr;

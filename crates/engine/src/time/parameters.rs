@@ -32,7 +32,7 @@ pub struct Registered<T> {
     pub(in crate::time) create: fn(&Params) -> Result<T, ParamError>,
 }
 
-/// A table of [`Registered`], one line for each type, which `$make` turns into what the table is of.
+/// A table of [`Registered`]. `$make` turns each type into what the table is of.
 macro_rules! registered {
     ($($Type:ty => $make:expr,)+) => {
         [$( $crate::time::parameters::Registered {

@@ -1,4 +1,4 @@
-//! What a manager tells people of a move: its plan, its guesses, what it has learnt.
+//! What a manager tells people of a move.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! One search, and the thread beside its workers that reports, watches the clock and ends it ([`run`]).
 //!
-//! `bestmove` goes out by the clock, even while a batch is in flight. A late worker backs it up afterwards.
+//! `bestmove` goes out by the clock, even while a batch is in flight.
 
 use std::time::{Duration, Instant};
 
@@ -125,7 +125,7 @@ impl Search {
         }
     }
 
-    /// Lets the workers leave, but not before the root is evaluated: the move would be a guess.
+    /// Not before the root is evaluated: the move would be a guess.
     fn dismiss_with_root(&self) {
         if self.state.context.has_evaluated_root() {
             self.state.life.dismiss();

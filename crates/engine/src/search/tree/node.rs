@@ -438,7 +438,7 @@ impl Node {
             .store(self.value_sum.load(Relaxed).wrapping_add(sum), Relaxed);
     }
 
-    /// Ends visits under way with `sum`, or with the node's certain result, and gives the result used.
+    /// Ends visits with `sum`, or with the node's certain result, and gives the result used.
     #[inline]
     pub(crate) fn end_visits(&self, sum: VisitSum) -> VisitSum {
         if sum.finished == 0 {
@@ -548,7 +548,7 @@ impl Node {
         value
     }
 
-    /// Makes a draw by repetition a leaf again. Gives the visits to take back, `None` after another thread.
+    /// Makes a draw by repetition a leaf again, and gives the visits to take back.
     pub(super) fn reopen(&self) -> Option<u32> {
         let visits = self.lock_sums();
         let now = self.meta.load(Relaxed);

@@ -49,7 +49,7 @@ pub(crate) struct Tree {
     damaged: AtomicBool,
     /// Changed under the exclusive lock below, and by the thread that moves the root.
     pub(super) pruning: Mutex<PruningWalk>,
-    /// Held shared by all who use nodes that may be pruned, exclusively for pruning.
+    /// Held shared by users of nodes that may be pruned, exclusively for pruning.
     pub(super) traffic: RwLock<()>,
 }
 

@@ -1,4 +1,4 @@
-//! The tree of one game: it knows its root, and moves on as the game does.
+//! The tree of one game, which moves on as the game does.
 //!
 //! In an analysis the game also goes back: then what lies outside the new root is kept while there is memory.
 //! Visits to a root don't count above it, so a former root gets its earlier visits back once a position above

@@ -281,8 +281,7 @@ impl<T: Slot> Slab<T> {
             if start == 0 {
                 return None;
             }
-            // If another thread takes this run first, the link is garbage, but then the counter has changed
-            // and the exchange fails.
+            // If another thread takes the run first, the link is garbage, but then the counter has changed.
             let next = self.slot(start).link().load(Relaxed);
             match top.compare_exchange_weak(old, retagged(old, next), Acquire, Acquire) {
                 Ok(_) => return Some(start),

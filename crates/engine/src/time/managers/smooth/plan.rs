@@ -33,7 +33,7 @@ pub(crate) struct PlanInput {
     /// Kept for longer games: no single move may use it.
     pub reserve_ms: f64,
     pub piggybank_ms: f64,
-    /// Share of the target time that is put into the piggybank, and the room there.
+    /// Share of the target time for the piggybank, and the room there.
     pub deposit_share: f64,
     pub deposit_room_ms: f64,
 }
