@@ -288,6 +288,8 @@ mod tests {
         play(&config, &AtomicBool::new(false), || Ok(games.next()), finished).unwrap();
         let counts: Vec<_> = rows.iter().map(|row| (row.number, row.really_left)).collect();
         assert_eq!(counts, [(1, Some(1)), (1, Some(1))]);
+        // Without a clock rows do not depend on the machine.
+        assert!(rows.iter().all(|row| row.used_ms.is_none()));
     }
 
     #[test]
