@@ -112,7 +112,8 @@ fn sorted_moves(history: &History) -> Vec<Move> {
 /// The bytes go behind [`MAGIC`] or another game.
 pub fn encode(game: &LabelledGame) -> Result<Vec<u8>, TrainingDataError> {
     let content = content(game)?;
-    let (length, sum) = (content.len() as u32, crc32fast::hash(&content));
+    let length = content.len() as u32;
+    let sum = crc32fast::hash(&content);
     let head = [length, !length, sum].into_iter().flat_map(u32::to_le_bytes);
     Ok(head.chain(content).collect())
 }

@@ -259,7 +259,8 @@ pub(crate) fn create_rows<R: Row>(path: &Path) -> Result<Export, RowError> {
 pub(crate) fn whole_lines(path: &Path) -> io::Result<(u64, u64)> {
     let mut reader = BufReader::new(File::open(path)?);
     let mut line = Vec::new();
-    let (mut lines, mut bytes) = (0, 0);
+    let mut lines = 0;
+    let mut bytes = 0;
     while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
         lines += 1;
         bytes += line.len() as u64;

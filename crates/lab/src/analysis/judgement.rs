@@ -29,7 +29,10 @@ pub(super) fn game_accuracy(white_wins: &[f64], white_begins: bool, counts: &[bo
             .clamp(0.5, 12.0)
     };
     [true, false].map(|is_white| {
-        let (mut sum, mut weights, mut inverse, mut count) = (0.0, 0.0, 0.0, 0.0);
+        let mut sum = 0.0;
+        let mut weights = 0.0;
+        let mut inverse = 0.0;
+        let mut count = 0.0;
         for ply in (usize::from(is_white != white_begins)..moves).step_by(2) {
             if !counts[ply] {
                 continue;

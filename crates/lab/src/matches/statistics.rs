@@ -515,7 +515,8 @@ pub(crate) fn ratings(players: usize, results: &[([usize; 2], &ResultTally)]) ->
     let covariance = inverse.dot(&weighted(&pairs * &variance)).dot(&inverse);
     let mean = strength.mean()?;
     let rating = |player: usize| {
-        let (mut pairs, mut points) = (0, 0.0);
+        let mut pairs = 0;
+        let mut points = 0.0;
         // Without the pair that the fit may add.
         for ([a, b], tally) in &played {
             if let Some((score, _)) = tally.pair_moments()

@@ -286,7 +286,9 @@ impl Joint {
         let estimate_ranks = ranks(&by_estimate);
         let truth_ranks = ranks(&by_truth);
         let middle = by_truth.values().sum::<u64>() as f64 / 2.0;
-        let (mut product, mut squares, mut truth_squares) = (0.0, 0.0, 0.0);
+        let mut product = 0.0;
+        let mut squares = 0.0;
+        let mut truth_squares = 0.0;
         for (&(step, truth), &count) in &self.counts {
             let (a, b) = (estimate_ranks[&step] - middle, truth_ranks[&truth] - middle);
             product += a * b * count as f64;
@@ -366,7 +368,9 @@ impl ClockUse {
         let moves = estimates.len();
         let n = moves as f64;
         let mut clock = 1.0;
-        let (mut sum, mut squares, mut largest) = (0.0, 0.0, 0.0f64);
+        let mut sum = 0.0;
+        let mut squares = 0.0;
+        let mut largest = 0.0f64;
         let mut next = 0;
         for (i, estimate) in estimates.iter().enumerate() {
             while next <= POINTS && next * moves <= i * POINTS {

@@ -278,7 +278,8 @@ fn is_of_lichess(game: &RecordedGame) -> bool {
 /// Leaves out recorded times that the clocks contradict.
 fn settle_used(game: &mut RecordedGame) {
     let by_clocks = by_clocks(game, None);
-    let (mut compared, mut contradicted) = (0, 0);
+    let mut compared = 0;
+    let mut contradicted = 0;
     for (played, by_clock) in game.moves.iter_mut().zip(by_clocks) {
         let (Some(used), Some(by_clock)) = (played.used_ms, by_clock) else {
             continue;

@@ -307,7 +307,8 @@ fn clocks_of_every_season_of_tcec_sum_to_their_control() {
     ] {
         let [base, inc] = season.control;
         let mut text = format!("[Event \"TCEC\"]\n[Result \"1-0\"]\n[TimeControl \"{base}+{inc}\"]\n\n");
-        let (mut left, mut expected) = ([base; 2], Vec::new());
+        let mut left = [base; 2];
+        let mut expected = Vec::new();
         for (ply, played) in MOVES.split(' ').enumerate() {
             let is_book = ply < season.book_plies;
             // From 20 to 199 s.

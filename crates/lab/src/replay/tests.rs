@@ -240,7 +240,9 @@ fn the_best_move_changes_as_often_as_recorded() {
         ..EngineModel::default()
     };
     let mut random = ReplayRandom::new(3);
-    let (mut changes, mut doublings, mut disagreements) = (0, 0, 0);
+    let mut changes = 0;
+    let mut doublings = 0;
+    let mut disagreements = 0;
     for _ in 0..1_000 {
         let visits = EngineModel::race_visits(0, 30);
         let facts = MoveFacts {

@@ -216,7 +216,8 @@ impl Page {
     pub fn to_html(&self) -> String {
         let mut page = self.clone();
         page.close_figures();
-        let (title, body) = (escape(&page.title), &page.body);
+        let title = escape(&page.title);
+        let body = &page.body;
         let connects = if page.is_live { "; connect-src 'self'" } else { "" };
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -405,7 +405,8 @@ struct LegendEntry<'a> {
 }
 
 fn legend(names: &[String]) -> Vec<LegendEntry<'_>> {
-    let (mut left, mut line) = (8.0, 0.0);
+    let mut left = 8.0;
+    let mut line = 0.0;
     let mut entries = Vec::new();
     for (place, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
         let width = SAMPLE + 24.0 + LETTER * name.chars().count() as f64;
