@@ -314,7 +314,10 @@ impl Parser<'_> {
 
 /// Splits a list at commas outside parentheses and quotes. Empty parts are left out.
 pub fn entries(text: &str) -> Vec<&str> {
-    let (mut parts, mut start, mut depth, mut quote) = (Vec::new(), 0, 0_i32, None);
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let mut depth = 0_i32;
+    let mut quote = None;
     for (index, c) in text.char_indices() {
         match (quote, c) {
             (Some(open), _) => quote = Some(open).filter(|&open| open != c),

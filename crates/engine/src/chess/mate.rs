@@ -85,7 +85,8 @@ impl Checks {
             .map(blockers)
             .filter(|blockers| blockers.count() == 1)
             .fold(Bitboard::EMPTY, |all, blocker| all | blocker & ours);
-        let (pawn, knight) = (pawn_attacks(!turn, king), knight_attacks(king));
+        let pawn = pawn_attacks(!turn, king);
+        let knight = knight_attacks(king);
         let (bishop, rook) = (bishop_attacks(king, occupied), rook_attacks(king, occupied));
         let passed = Bitboard::from_iter(chess.ep_square(EnPassantMode::Always));
         let ends = pawn | knight | bishop | rook | chess.castles().castling_rights() | passed;

@@ -102,7 +102,8 @@ impl OwnGame {
     /// Prepares a search of the last position, or as [`root_of`] says.
     pub(super) fn begin(&mut self, game: &History, request: &GoRequest) -> Result<Search, EngineError> {
         check(game, request)?;
-        let (setup, limit) = (self.setup.clone(), request.limit);
+        let setup = self.setup.clone();
+        let limit = request.limit;
         let backend = setup.backend().facts();
         let weakening = setup.settings.strength.weakening(game, limit);
         let settings = &setup.settings.for_search(weakening);
@@ -129,7 +130,8 @@ impl OwnGame {
         }
         self.release_unfit_tree(&settings.search, rescale);
         let tree = self.pick_tree(&history, chosen, limit)?;
-        let (root, root_moves) = (tree.root, tree.chosen_moves().to_vec());
+        let root = tree.root;
+        let root_moves = tree.chosen_moves().to_vec();
         let tree = tree.tree.clone();
         tree.set_limit(settings.tree_limit(backend));
         let reused = Nodes::from(tree.node(root).visits());
@@ -273,7 +275,8 @@ impl OwnGame {
     }
 
     fn facts(&self, request: &GoRequest) -> MoveFacts {
-        let (settings, backend) = (&self.setup.settings, self.setup.backend().facts());
+        let settings = &self.setup.settings;
+        let backend = self.setup.backend().facts();
         let mut facts = MoveFacts {
             limit: request.limit,
             loading: request.loading,
@@ -410,7 +413,8 @@ struct BeforePondering {
 
 impl BeforePondering {
     fn read(game: &GameTree) -> BeforePondering {
-        let (tree, position) = (&game.tree, game.history.current());
+        let tree = &game.tree;
+        let position = game.history.current();
         let root = tree.node(game.root);
         let replies = tree.children(root).map(|(_, child)| {
             let after = position.play(child.edge().mv());

@@ -126,7 +126,8 @@ impl Task {
                 unanswered: Some((self.asked, self.listener)),
             };
         }
-        let (end, stats) = (outcome.reason, outcome.figures.stats.clone());
+        let end = outcome.reason;
+        let stats = outcome.figures.stats.clone();
         self.answer(outcome, told.as_ref());
         self.own.finish_move(&search, end, &stats);
         Returned {

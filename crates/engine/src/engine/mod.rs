@@ -234,7 +234,8 @@ impl Engine {
 
     /// What evaluates and on how many threads, for people. `None` before anything is loaded.
     pub fn in_force(&self) -> Option<String> {
-        let (backend, threads) = (self.backend()?, self.threads());
+        let backend = self.backend()?;
+        let threads = self.threads();
         let wanted = self.settings.network.threads;
         let asked = wanted.map_or(backend.preferred_threads, NonZero::get);
         let mut text = setup::describe(backend, threads);
@@ -330,7 +331,8 @@ impl Engine {
         self.stop_handle.prepare();
         let refusal = match self.prepare_search(&asked, &mut *listener) {
             Ok(Some((watcher, search, own))) => {
-                let (is_pondering, threads) = (asked.request.limit.is_ponder(), self.threads());
+                let is_pondering = asked.request.limit.is_ponder();
+                let threads = self.threads();
                 // The thread lives until it has a task.
                 drop(watcher.tasks.send(Task {
                     search: search.clone(),

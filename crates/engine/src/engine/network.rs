@@ -174,7 +174,8 @@ pub fn open_backend(options: &NetworkOptions) -> Result<OpenedBackend, EngineErr
     } else {
         Remedy::Reopened
     };
-    let (options, known) = (options.clone(), opened.network_sha256.clone());
+    let options = options.clone();
+    let known = opened.network_sha256.clone();
     let replace = move || {
         let replacement = match remedy {
             Remedy::Cpu => open_on_cpu(&options, known.as_deref()),

@@ -125,7 +125,8 @@ fn text_of(source: impl Read + Send + 'static, name: &str) -> io::Result<Content
 
 /// Looks at what comes first. Of a person who types, one line is enough.
 fn sniffed(mut source: impl Read + Send + 'static) -> io::Result<(Option<FileKind>, Content)> {
-    let (mut start, mut buffer) = (Vec::new(), [0; TELLING]);
+    let mut start = Vec::new();
+    let mut buffer = [0; TELLING];
     while start.len() < SIGNATURE && !start.contains(&b'\n') {
         match source.read(&mut buffer) {
             Ok(0) => break,

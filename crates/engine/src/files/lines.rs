@@ -192,7 +192,8 @@ impl<R: BufRead> Lines<R> {
             line.extend(&bytes[..taken]);
             match end.filter(|_| taken == length) {
                 Some(end) => {
-                    let (is_cr, next) = (bytes[end] == b'\r', bytes.get(end + 1));
+                    let is_cr = bytes[end] == b'\r';
+                    let next = bytes.get(end + 1);
                     self.is_behind_cr = is_cr && next.is_none();
                     let is_pair = is_cr && next == Some(&b'\n');
                     self.input.consume(end + 1 + usize::from(is_pair));

@@ -105,7 +105,9 @@ impl OptionSpec {
         help: &'static str,
         visibility: Visibility,
     ) -> OptionSpec {
-        let (kind, default, meanings) = (T::kind(range), default.text(), T::meanings());
+        let kind = T::kind(range);
+        let default = default.text();
+        let meanings = T::meanings();
         OptionSpec {
             name,
             flag,

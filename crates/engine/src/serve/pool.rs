@@ -183,7 +183,8 @@ impl Searcher {
     pub(super) fn start_threads(&mut self) -> Result<(), WorkerPoolError> {
         for index in 0..self.size.threads {
             let evaluator = self.shared.backend.evaluator()?;
-            let (shared, batch) = (self.shared.clone(), SharedBatch::default());
+            let shared = self.shared.clone();
+            let batch = SharedBatch::default();
             let thread = SearchThread {
                 shared,
                 evaluator,
@@ -632,7 +633,8 @@ impl OpenSearch {
 
     /// Whether the order comes before this paused search: by its priority, its end, or the turn of others.
     fn lets_in(&self, order: &Order) -> bool {
-        let (own, other) = (self.order.claim(), order.claim());
+        let own = self.order.claim();
+        let other = order.claim();
         let is_turn_of_others = other.owner != own.owner && self.since.elapsed() < TURN;
         other.priority > own.priority
             || other.priority == own.priority && (other.ends && !own.ends || is_turn_of_others)

@@ -34,7 +34,8 @@ pub fn cpu_time() -> Option<Duration> {
 }
 
 fn of_this_process<T>(read: impl Fn(&Process) -> T) -> Option<T> {
-    let (mut system, own) = (System::new().ok()?, get_current_pid().ok()?);
+    let mut system = System::new().ok()?;
+    let own = get_current_pid().ok()?;
     let wanted = ProcessRefreshKind::nothing().with_cpu().with_memory();
     system.refresh_processes_specifics(ProcessesToUpdate::Some(&[own]), false, wanted);
     system.process(own).map(read)

@@ -147,7 +147,8 @@ impl Tablebase {
 
 fn table_files(folder: &Path) -> Result<Vec<PathBuf>, TablebaseError> {
     let io_error = |error: io::Error| {
-        let (path, reason) = (folder.to_path_buf(), in_our_words(&error));
+        let path = folder.to_path_buf();
+        let reason = in_our_words(&error);
         match error.kind() {
             io::ErrorKind::NotFound if !cfg!(windows) && path.to_string_lossy().contains(';') => {
                 let reason = "folders are separated by a colon here, as in /a:/b".into();
@@ -351,7 +352,8 @@ enum Prospect {
 
 impl Prospect {
     fn of(dtz: MaybeRounded<Dtz>, rule50: u32, pace: RootPace) -> Prospect {
-        let (plies, rule50) = (i64::from(i32::from(dtz.ignore_rounding())), i64::from(rule50));
+        let plies = i64::from(i32::from(dtz.ignore_rounding()));
+        let rule50 = i64::from(rule50);
         // Rounded distances may be one ply too short.
         let rounding = i64::from(dtz.precise().is_none());
         let in_time = plies + rule50 + rounding <= FIFTY_MOVES;

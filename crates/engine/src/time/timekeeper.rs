@@ -73,7 +73,8 @@ impl Timekeeper {
             Some(clock) => self.lag.clock_read(clock),
             None => self.lag.clock_is_unwatched(),
         }
-        let (inc, legal_moves) = (inc.max(Millis::ZERO), facts.legal_moves);
+        let inc = inc.max(Millis::ZERO);
+        let legal_moves = facts.legal_moves;
         self.begun = Some(BegunMove {
             clock,
             inc,
@@ -132,7 +133,8 @@ impl Timekeeper {
         } else {
             0.0
         };
-        let (reserve, first_move) = (self.reserve(&facts), !self.has_moved);
+        let reserve = self.reserve(&facts);
+        let first_move = !self.has_moved;
         MoveFacts {
             reserve,
             smart_pruning_factor,

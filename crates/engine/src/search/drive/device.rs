@@ -94,7 +94,9 @@ impl DeviceLink {
         let mut threads = EndingThreads::default();
         let (sender, requests) = unbounded();
         for index in 0..info.queues {
-            let (requests, evaluator, name) = (requests.clone(), backend.evaluator()?, info.name.clone());
+            let requests = requests.clone();
+            let evaluator = backend.evaluator()?;
+            let name = info.name.clone();
             let builder = thread::Builder::new().name(format!("device-{index}"));
             let thread = builder.spawn(move || serve(&requests, evaluator, &name));
             threads

@@ -43,7 +43,8 @@ impl Search {
         let Some(Evaluated { mut batch, outcome }) = self.receive(device) else {
             return false;
         };
-        let (tree, leaves) = (&self.state.context.tree, batch.leaves as u32);
+        let tree = &self.state.context.tree;
+        let leaves = batch.leaves as u32;
         self.state.budget.end_leaves(leaves);
         match outcome {
             Ok(()) => {
@@ -242,7 +243,8 @@ pub(crate) fn watch(
 /// A move based on the root's evaluation beats one without. The deadline allows for it.
 fn wait_for_root(search: &Search) {
     let SearchState { context, life, .. } = &search.state;
-    let (ended, mut stopped) = (Instant::now(), None);
+    let ended = Instant::now();
+    let mut stopped = None;
     while !context.has_evaluated_root() && !life.is_dismissed() {
         let epoch = life.epoch();
         if life.was_told_to_stop() {

@@ -118,7 +118,8 @@ pub(crate) fn finish_batch(
     for slot in batch.slots_mut() {
         approximate_softmax(&mut slot.logits, context.params.policy_temperature);
     }
-    let (mut depth_sum, mut max_depth) = (0, 0);
+    let mut depth_sum = 0;
+    let mut max_depth = 0;
     end_visits(
         &context.tree,
         batch,

@@ -282,7 +282,8 @@ impl Gatherer {
         let utility = MovesLeftUtility::new(params, has_moves_left, mean);
         let parent_q = select::parent_q(mean, draw_score);
         let pending_q = select::pending_q(parent_q, self.pending_gain);
-        let (mut children_visits, mut visited_policy) = (0, 0.0);
+        let mut children_visits = 0;
+        let mut visited_policy = 0.0;
         for (id, child) in state.context.tree.children(node) {
             let edge = child.edge();
             let mut policy = edge.policy();

@@ -36,7 +36,8 @@ pub fn worth_under_way(leaves: u32, visits: u32) -> f32 {
 /// With n leaves under way it evaluates n / (latency + n) of what it could, each worth 1 − loss · n / visits.
 /// The product is largest where n² + 2 · latency · n = latency · visits / loss. The tree at most doubles.
 fn leaves_on_device(visits: u32, latency: u32) -> u32 {
-    let (latency, wanted) = (latency as f32, visits as f32 / LOSS_UNDER_WAY);
+    let latency = latency as f32;
+    let wanted = visits as f32 / LOSS_UNDER_WAY;
     visits.min(((latency * (latency + wanted)).sqrt() - latency) as u32)
 }
 

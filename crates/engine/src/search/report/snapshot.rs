@@ -106,7 +106,8 @@ impl RootMove {
     }
 
     fn of_child(id: NodeId, child: &Node, draw_score: f32) -> RootMove {
-        let (edge, node) = (child.edge(), NodeReading::of(child));
+        let edge = child.edge();
+        let node = NodeReading::of(child);
         let q = select::child_q(node.mean, draw_score);
         RootMove {
             child: Some(id),
@@ -128,7 +129,8 @@ impl RootMove {
     }
 
     fn prove(&mut self, proof: Proof) {
-        let (mean, bounds) = (proof.value(), ProvenBounds::certain(proof.outcome));
+        let mean = proof.value();
+        let bounds = ProvenBounds::certain(proof.outcome);
         let visits = self.node.visits.max(1);
         self.node = NodeReading {
             visits,
@@ -169,7 +171,8 @@ impl<'a> RootSnapshot<'a> {
             counters,
             ..
         } = state;
-        let (tree, node) = (&context.tree, context.root_node());
+        let tree = &context.tree;
+        let node = context.root_node();
         let draw_score = root.draw_score(0);
         let mut children: Vec<RootMove> = tree
             .children(node)
@@ -219,7 +222,8 @@ impl<'a> RootSnapshot<'a> {
             ..
         } = &self.state.context;
         let id = self.children.iter().find(|root_move| root_move.mv == mv)?.child?;
-        let (node, draw_score) = (tree.node(id), -self.draw_score());
+        let node = tree.node(id);
+        let draw_score = -self.draw_score();
         let mut after = history.clone();
         after.push(mv);
         let moves = after.legal_moves();

@@ -29,7 +29,8 @@ impl Advantage {
     /// too sure or too unlikely.
     fn of(Value { wl, d, .. }: Value) -> Option<Advantage> {
         let (wl, d) = (f64::from(wl), f64::from(d));
-        let (w, l) = ((1.0 + wl - d) / 2.0, (1.0 - wl - d) / 2.0);
+        let w = (1.0 + wl - d) / 2.0;
+        let l = (1.0 - wl - d) / 2.0;
         let is_telling = |p: f64| p > MIN_PROBABILITY && p < 1.0 - MIN_PROBABILITY;
         if ![w, d, l].into_iter().all(is_telling) {
             return None;

@@ -85,7 +85,8 @@ impl Tree {
                 ..PruningWalk::default()
             };
         }
-        let (mut freed, mut seen) = (0, 0);
+        let mut freed = 0;
+        let mut seen = 0;
         // The end of a walk may free nothing: then another one begins.
         for _ in 0..2 {
             if walk.open.is_empty() {

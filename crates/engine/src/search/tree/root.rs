@@ -147,7 +147,8 @@ impl GameTree {
             std::mem::replace(&mut self.kept, vec![top])
         };
         self.tree.become_root(self.root);
-        let (tree, keep) = (self.tree.clone(), self.root);
+        let tree = self.tree.clone();
+        let keep = self.root;
         let parts: Vec<_> = released.into_iter().filter(|part| part.top != keep).collect();
         if !parts.is_empty() {
             reclaimer.add(move || {
@@ -259,7 +260,8 @@ impl GameTree {
             run: kept.run,
         };
         for index in kept.history.len()..history.len() {
-            let (before, after) = (history.position(index - 1), history.position(index));
+            let before = history.position(index - 1);
+            let after = history.position(index);
             let node = self.tree.node(way.end());
             if node.state() != NodeState::Expanded {
                 return None;

@@ -222,7 +222,8 @@ impl PieceCountTable {
         let above = KNOTS.partition_point(|&knot| knot < pieces).max(1);
         let knots = [self.at_2, self.at_8, self.at_16, self.at_24, self.at_32];
         let bend = |knot: usize| knots[knot] - median(KNOTS[knot]);
-        let (low, high) = (KNOTS[above - 1], KNOTS[above]);
+        let low = KNOTS[above - 1];
+        let high = KNOTS[above];
         let share = f64::from(pieces - low) / f64::from(high - low);
         self.scale * (median(pieces) + bend(above - 1) * (1.0 - share) + bend(above) * share)
     }

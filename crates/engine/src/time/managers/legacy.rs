@@ -87,7 +87,8 @@ impl Legacy {
 
 impl TimeManager for Legacy {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let (available, clock) = (facts.available()?, facts.limit.mover_clock()?);
+        let available = facts.available()?;
+        let clock = facts.limit.mover_clock()?;
         let LegacyParams {
             midpoint_move: midpoint,
             steepness,

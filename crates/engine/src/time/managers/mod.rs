@@ -72,7 +72,8 @@ pub fn manager_from(text: &str) -> Result<Box<dyn TimeManager>, ParamError> {
         });
     };
     let Some(manager) = MANAGERS.iter().find(|manager| manager.name == name) else {
-        let (kind, valid) = ("time manager".into(), names());
+        let kind = "time manager".into();
+        let valid = names();
         return Err(ParamError::Unknown {
             kind,
             name: name.into(),

@@ -20,7 +20,8 @@ impl Named for Stockfish {
 
 impl TimeManager for Stockfish {
     fn start_move(&mut self, facts: &MoveFacts) -> Option<Box<dyn Stopper>> {
-        let (available_ms, clock) = (facts.available()?.0, facts.limit.mover_clock()?);
+        let available_ms = facts.available()?.0;
+        let clock = facts.limit.mover_clock()?;
         let mut limits = self.time_limits(clock, facts);
         limits.optimum_ms = limits.optimum_ms.min(available_ms);
         limits.maximum_ms = limits.maximum_ms.min(available_ms);
