@@ -155,7 +155,7 @@ impl RootMove {
 impl<'a> RootSnapshot<'a> {
     /// A move that becomes a child at this moment is left out.
     pub(crate) fn read(state: &'a SearchState) -> RootSnapshot<'a> {
-        // A move that becomes a child meanwhile is recognised.
+        // Before the children, so that a move that becomes one meanwhile is recognised.
         let mut unvisited = unvisited_moves(state);
         let mut snapshot = RootSnapshot::read_children(state);
         unvisited.retain(|edge| snapshot.children.iter().all(|child| child.mv != edge.mv));

@@ -1,7 +1,12 @@
 //! Tests damaged, foreign and odd network files: each is refused with a message, or loads, and none does harm.
 //!
 //! `tests/data/bad_networks.json` holds recipes: which bytes of which good network, which bytes between them, and the number of
-//! times to gzip the result. `cargo test --test network bad_files -- --nocapture` lists the messages.
+//! times to gzip the result. `cargo test --test bad_networks -- --nocapture` lists the messages.
+//!
+//! A program of its own, as the memory of the whole process is measured.
+
+#[path = "../common/mod.rs"]
+mod common;
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -9,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::common::data;
-use crate::common::engine::Engine;
+use common::data;
+use common::engine::Engine;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
